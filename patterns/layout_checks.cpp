@@ -132,4 +132,12 @@ std::vector<Value*> regroupings(Node& first, size_t most, Facts& facts) {
   return made;
 }
 
+bool is_taken_for(const Dim& size, const Dim& other, const Facts& facts, const Node* reader) {
+  const auto is_same = [&](const SizeAssumption& assumed) {
+    const bool are_these = (assumed.one == size && assumed.other == other) || (assumed.one == other && assumed.other == size);
+    return are_these && std::ranges::any_of(assumed.nodes, [reader](const Node* node) { return node != reader; });
+  };
+  return size == other || std::ranges::any_of(facts.assumptions(), is_same);
+}
+
 }  // namespace attn_opt

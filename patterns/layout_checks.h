@@ -18,6 +18,10 @@ inline constexpr int64_t kNoAxis = -1;
 /// more is done.
 std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape& after);
 
+/// True if SIZE is OTHER, or was assumed to be so far, and not by READER alone: a mask has the keys of a cache by a name of its
+/// own.
+bool is_taken_for(const Dim& size, const Dim& other, const Facts& facts, const Node* reader = nullptr);
+
 /// So many nodes are read as one.
 inline constexpr int kMaxTogether = 8;
 

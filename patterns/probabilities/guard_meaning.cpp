@@ -32,11 +32,17 @@ ScoreTerm* repeated_mask(const RowGuard& guard, Reading& reading, MatchContext& 
   if (!reading.probabilities.row_split) return masked_again(guard, terms, context);
   for (ScoreTerm& term : terms) {
     if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
-    if (term.kind == ScoreTerm::Kind::kBias || term.parts.values.size() != 1) continue;
+    if (term.parts.values.size() != 1) continue;
     std::vector<ScoreTerm> above{term};
     above[0].value = term.parts.values[0];
     const ScoreTerm* repeated = masked_again(guard, above, context);
+    const bool is_bias = term.kind == ScoreTerm::Kind::kBias;
     if (!repeated) continue;
+    if (is_bias) {  // it hides the keys as it is, but for what is not finite among their scores
+      if (std::isfinite(repeated->fill) || !context.accepted.accepts("scores-finite")) continue;
+      reading.overlooked = "by '" + guard.mask->name + "', whatever their scores are";
+      return &term;
+    }
     term.fill = repeated->fill;
     term.coefficient = repeated->coefficient;
     return &term;
@@ -78,15 +84,28 @@ bool may_hold_nan(Value& mask, Facts& facts) {
   return is_floating(facts.type(mask)) && mask_contents(mask, facts).greatest == INFINITY;
 }
 
+/// What was laid over the scores where the guard of READING stands: above rows that are regrouped behind it, what its terms
+/// are made of.
+std::vector<ScoreTerm> terms_at_guard(const Reading& reading) {
+  if (!reading.probabilities.row_split) return reading.scores.terms;
+  std::vector<ScoreTerm> terms;
+  for (const ScoreTerm& term : reading.scores.terms)
+    for (Value* part : term.parts.values) {
+      terms.push_back(term);
+      terms.back().value = part;
+    }
+  return terms;
+}
+
 /// What GUARD, which asks numbers of each row, means. One that hides NaN of a mask is none where that may not be assumed.
 Matched<GuardMeaning> meaning_of_numbers(const RowGuard& guard, Reading& reading, MatchContext& context) {
   Value& asked = *guard.test->rows;
-  ATTN_OPT_MATCH(const GuardMeaning meaning, meaning_of_guard(guard, reading.scores.terms, context.facts));
+  ATTN_OPT_MATCH(const GuardMeaning meaning, meaning_of_guard(guard, terms_at_guard(reading), context.facts));
   if (meaning != GuardMeaning::kEmptyRows || !guard.test->overlooks_nan || !may_hold_nan(asked, context.facts)) return meaning;
   if (!context.accepted.accepts("scores-finite"))
     return missed("probabilities.guard", guard.node, "rows of '" + asked.name + "' that are NaN become 0",
                   reading.probabilities.peeled);
-  reading.overlooked = &asked;
+  reading.overlooked = "of which '" + asked.name + "' is NaN";
   return meaning;
 }
 
@@ -114,7 +133,7 @@ Matched<GuardMeaning> meaning_in(const RowGuard& guard, Reading& reading, const 
   const std::vector<std::string>& peeled = reading.probabilities.peeled;
   if (guard.mask) return read_mask_above(guard, reading, layout, context);
   if (!guard.test || asks_scores(guard, reading, softmax_input, context.facts)) return GuardMeaning::kScores;
-  if (!reading.scores.frames.empty())
+  if (!reading.scores.frames.empty() && !reading.probabilities.row_split)
     return missed("probabilities.guard", guard.node, "the scores are regrouped above it", peeled);
   if (guard.test->is_number) return meaning_of_numbers(guard, reading, context);
   if (reading.scores.terms.size() != 1)
@@ -180,7 +199,7 @@ Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, co
 }
 
 void assume_of_guard(const Reading& reading, Sdpa& sdpa) {
-  if (reading.overlooked) assume_scores_finite("a guard makes rows 0 of which '" + reading.overlooked->name + "' is NaN", sdpa);
+  if (!reading.overlooked.empty()) assume_scores_finite("a guard makes rows 0 " + reading.overlooked, sdpa);
 }
 
 std::optional<double> fill_that_scores_stay_above(const Reading& reading) {

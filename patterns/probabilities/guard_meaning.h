@@ -16,9 +16,9 @@ struct Reading {
   ScoreProduct score_product;
   ValueProduct value_product;
   GuardMeaning guard = GuardMeaning::kNothing;
-  const Value* overlooked = nullptr;  ///< a mask of which GUARD makes rows of NaN 0
-  bool deepens_fill = false;          ///< a term has -inf for masked keys, which the model's scores do not
-  std::optional<double> fill_above;   ///< that masked keys have until they are masked again behind the softmax
+  std::string overlooked = {};       ///< which rows GUARD makes 0 though their scores may not be finite; empty: none
+  bool deepens_fill = false;         ///< a term has -inf for masked keys, which the model's scores do not
+  std::optional<double> fill_above;  ///< that masked keys have until they are masked again behind the softmax
 };
 
 /// What READING's guard makes of rows of SOFTMAX, of LAYOUT; one that tests for something else becomes a step. Misses:

@@ -169,6 +169,7 @@ class ProbabilityWalker {
     const auto parted = keys ? parted_product(readers, *value_, *keys, context_) : std::nullopt;
     if (!parted || (!parted->perm.empty() && !moves_axes(parted->perm, parted->perm.size()))) return false;
     walk_.regrouped |= parted->is_regrouped;
+    walk_.guard_step.reset();
     value_ = parted->probabilities;
     walk_.way.push_back(value_);
     return end_at(*parted->product, *parted->whole, "(axes)");
@@ -310,13 +311,13 @@ class ProbabilityWalker {
   /// again: the softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
   Value* end_of_rows(Node& first) {
     const MaybeShape before = facts_.shape(*value_);
-    const bool guards_other_rows = walk_.guard && (walk_.guard->test || walk_.guard_transposed || !walk_.guard_perm.empty());
-    if (keys_from_last() != 0 || guards_other_rows || walk_.sinks || !walk_.steps.empty() || walk_.regrouped || !before ||
-        before->empty())
+    const bool guards_other_rows = walk_.guard && (walk_.guard_transposed || !walk_.guard_perm.empty());
+    if (keys_from_last() != 0 || guards_other_rows || !walk_.steps.empty() || walk_.regrouped || !before || before->empty())
       return nullptr;
     for (Value* made : regroupings(first, kMaxTogether, facts_)) {
       const MaybeShape after = facts_.shape(*made);
-      if (!after || after->size() < 2 || before->back() != after->back() || unit_moves(*before, *after)) continue;
+      if (!after || after->size() < 2 || !is_taken_for(before->back(), after->back(), facts_) || unit_moves(*before, *after))
+        continue;
       walk_.row_split = rows_regrouped(*before, *after);
       walk_.guard_step.reset();  // of rows that the product does not have
       return made;

@@ -80,23 +80,23 @@ Dim size_within(const Shape& shape, size_t before_last) {
   return before_last < shape.size() ? from_last(shape, before_last) : Dim(1);
 }
 
-/// Letters of operands of SHAPES, of which a sum of their elementwise product is left without the axes SUMMED, or with the size
-/// 1 there if it KEEPS them. nullopt where sizes are not known to be equal.
+/// Letters of operands of SHAPES, the FACTORS, of which a sum of their elementwise product is left without the axes SUMMED, or
+/// with the size 1 there if it KEEPS them. nullopt where sizes are neither known nor assumed to be equal.
 std::optional<ProductLetters> letters_of_sum(const std::vector<Shape>& shapes, const std::vector<size_t>& summed, size_t rank,
-                                             bool keeps) {
+                                             bool keeps, const Node& factors, const Facts& facts) {
   ProductLetters letters{std::vector<std::string>(shapes.size()), ""};
   if (rank > kMaxFactorRank) return std::nullopt;
   for (size_t axis = 0; axis < rank; ++axis) {
     Dim size = 1;
     for (const Shape& shape : shapes) {
       const Dim own = size_within(shape, rank - 1 - axis);
-      if (!size.is(1) && !own.is(1) && own != size) return std::nullopt;
+      if (!size.is(1) && !own.is(1) && !is_taken_for(own, size, facts, &factors)) return std::nullopt;
       if (size.is(1)) size = own;
     }
     const char letter = static_cast<char>('a' + axis);
     for (size_t i = 0; i < shapes.size(); ++i)
       if (shapes[i].size() + axis >= rank)
-        letters.operands[i] += size_within(shapes[i], rank - 1 - axis) == size ? letter : kUnitAxis;
+        letters.operands[i] += size.is(1) || !size_within(shapes[i], rank - 1 - axis).is(1) ? letter : kUnitAxis;
     const bool is_summed = std::ranges::find(summed, axis) != summed.end();
     if (!is_summed || keeps) letters.result += is_summed ? kUnitAxis : letter;
   }
@@ -112,9 +112,11 @@ std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node
     shapes.push_back(*shape);
   }
   if (whole && sum.is("MatMul"))
-    return letters_of_sum(shapes, {whole->size() - 1}, whole->size(), facts.shape(*sum.inputs[1]).known().size() > 1);
+    return letters_of_sum(shapes, {whole->size() - 1}, whole->size(), facts.shape(*sum.inputs[1]).known().size() > 1, factors,
+                          facts);
   const auto summed = whole ? reduced_axes(sum, whole->size(), facts) : std::nullopt;
-  return summed ? letters_of_sum(shapes, *summed, whole->size(), sum.int_attribute("keepdims", 1) != 0) : std::nullopt;
+  return summed ? letters_of_sum(shapes, *summed, whole->size(), sum.int_attribute("keepdims", 1) != 0, factors, facts)
+                : std::nullopt;
 }
 
 /// True if no operand of NODE, a Mul, has the shape of what it makes: each is repeated. Where one has it, it may be a mask, and

@@ -56,9 +56,8 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& 
     Value* before = whole ? whole : walk.split->column_above(*node.inputs[0], context.facts);
     if (!before) return std::nullopt;
     ScoreWalk next = step(walk, *before, "Reshape(split)");
-    auto terms = merged_terms(*walk.split, walk.terms, node, context);
-    if (!terms) return tl::unexpected<Miss>(terms.error());
-    next.terms = *std::move(terms);
+    if (auto merged = merge_terms(*walk.split, next.terms, next.sinks, node, context); !merged)
+      return tl::unexpected<Miss>(merged.error());
     if (context.facts.shape(*before).known() != walk.split->merged) next.frames.push_back(walk.split->merged);
     if (!whole) next.layout = ScoreLayout::keys_by_queries(walk.split->merged.size());
     next.split.reset();

@@ -233,10 +233,11 @@ std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
   return ScoreSplit{&node, source, std::move(merged), parts, counts.rows};
 }
 
-Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node,
-                                             MatchContext& context) {
+Matched<void> merge_terms(const ScoreSplit& split, std::vector<ScoreTerm>& terms, std::optional<JoinedSinks>& sinks, Node& node,
+                          MatchContext& context) {
   Merger merger(split, node, context);
-  std::vector<ScoreTerm> merged(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(split.first_term));
+  const auto laid_over = terms.begin() + static_cast<std::ptrdiff_t>(split.first_term);
+  std::vector<ScoreTerm> merged(terms.begin(), laid_over);
   for (size_t i = split.first_term; i < terms.size(); ++i) {
     ScoreTerm term = terms[i];
     auto laid = merger.laid(*term.value);
@@ -252,7 +253,13 @@ Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vecto
     term.frame = split.merged;
     merged.push_back(std::move(term));
   }
-  return merged;
+  terms = std::move(merged);
+  if (!sinks) return {};
+  const auto column = split.keeps_keys() && sinks->terms == 0 ? merger.laid(*sinks->value) : std::nullopt;
+  sinks->value = column ? merger.merged(*column) : nullptr;
+  if (!sinks->value) return missed("scores.sinks", &node, "sinks beside " + to_string(split.parts) + " cannot be reshaped");
+  sinks->frame = split.merged;
+  return {};
 }
 
 }  // namespace attn_opt

@@ -14,6 +14,7 @@
 
 #include "attn_opt/miss.h"
 #include "attn_opt/pattern.h"
+#include "patterns/scores/sinks.h"
 
 namespace attn_opt {
 
@@ -41,8 +42,9 @@ ScoreSplit rows_regrouped(Shape parts, Shape merged);
 /// The split that NODE, a Reshape below it, ends; nullopt if its input's axes do not make up queries and keys.
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts);
 
-/// TERMS of SPLIT as such of the scores that NODE splits. Miss "scores.reshape".
-Matched<std::vector<ScoreTerm>> merged_terms(const ScoreSplit& split, std::vector<ScoreTerm> terms, Node& node,
-                                             MatchContext& context);
+/// Makes TERMS, and SINKS beside which nothing else is laid over, of SPLIT such of the scores that NODE splits. Misses:
+/// "scores.reshape", "scores.sinks".
+Matched<void> merge_terms(const ScoreSplit& split, std::vector<ScoreTerm>& terms, std::optional<JoinedSinks>& sinks, Node& node,
+                          MatchContext& context);
 
 }  // namespace attn_opt

@@ -41,7 +41,7 @@ Matched<ScoreWalk> without_unit_split(ScoreWalk walk, Node& node, MatchContext& 
   const auto origins = unit_moves(walk.split->parts, walk.split->merged);
   if (!origins || !walk.layout.order.empty()) return walk;
   ATTN_OPT_MATCH(walk, settled(std::move(walk), context));
-  ATTN_OPT_MATCH(walk.terms, merged_terms(*walk.split, walk.terms, node, context));
+  ATTN_OPT_DONE(merge_terms(*walk.split, walk.terms, walk.sinks, node, context));
   walk.layout = walk.layout.before_moves(*origins, walk.split->parts.size());
   walk.split.reset();
   return walk;
@@ -52,7 +52,7 @@ Matched<ScoreWalk> with_heads_apart(ScoreWalk walk, Node& node, MatchContext& co
   Value* apart = walk.layout.order.empty() ? product_with_heads_apart(node, *walk.split, context) : nullptr;
   if (!apart) return walk;
   ATTN_OPT_MATCH(walk, settled(std::move(walk), context));
-  ATTN_OPT_MATCH(walk.terms, merged_terms(*walk.split, walk.terms, node, context));
+  ATTN_OPT_DONE(merge_terms(*walk.split, walk.terms, walk.sinks, node, context));
   walk.frames.push_back(walk.split->merged);
   walk.value = apart;
   walk.split.reset();

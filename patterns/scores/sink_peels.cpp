@@ -56,7 +56,7 @@ Matched<ScoreWalk> before_sinks(Node& node, const ScoreWalk& below, MatchContext
   ATTN_OPT_MATCH(ScoreWalk walk, settled(below, context));
   if (!walk.cut_off || walk.cut_off->is_none()) return missed("scores.operator", &node, node.op(), walk.peeled);
   const bool is_plain = walk.softcap == 0 && walk.tensor_scales.empty() && !walk.clamp;
-  if (!is_plain || walk.split || !walk.frames.empty())
+  if (!is_plain || (walk.split && !walk.split->keeps_keys()) || !walk.frames.empty())
     return missed("scores.sinks", &node, "scores and sinks are changed together", walk.peeled);
   return walk;
 }

@@ -6,6 +6,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/preconditions.h"
 
 namespace attn_opt {
@@ -113,7 +114,7 @@ struct KeyCount {
 Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount& keys, Padding& padding, Node& reader,
                     MatchContext& context) {
   const auto miss = [&](const char* why) { return missed("scores.sinks", &reader, why); };
-  if (!term.parts.values.empty()) return miss("beside a bias of split scores");
+  if (!term.parts.values.empty() && term.parts.key_axes != 1) return miss("beside a bias of split scores");
   const MaybeShape shape = context.facts.shape(*term.value);
   if (!shape || term.frame.empty()) return miss("beside a mask whose rank is not known");
   if (term.kind == ScoreTerm::Kind::kFloor) {
@@ -126,7 +127,7 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount&
   const size_t rank = std::max<size_t>(1, shape->size());
   const bool has_keys = !shape->empty() && shape->back() == keys.size;
   Value& full = has_keys ? *term.value : *padding.stretched(*term.value, rank - 1, keys.value);
-  if (term.kind == ScoreTerm::Kind::kBias) term.parts = {{term.value}, 1};
+  if (term.kind == ScoreTerm::Kind::kBias && term.parts.values.empty()) term.parts = {{term.value}, 1};
   term.value = padding.widened(full, rank - 1, term.kind == ScoreTerm::Kind::kKeep ? 1 : 0);
   term.frame.back() = term.frame.back() + columns.count;
   return {};
@@ -139,8 +140,10 @@ Matched<void> widen(TensorScale& factor, const SinkColumns& columns, const KeyCo
   if (!shape) return missed("scores.sinks", &reader, "beside a factor whose rank is not known");
   if (!factor.frame.empty()) factor.frame.back() = factor.frame.back() + columns.count;
   if (!factor.on_key || shape->empty() || shape->back().is(1)) return {};
-  if (shape->back() != keys.size) return missed("scores.sinks", &reader, "beside a factor of other keys");
-  factor.value = padding.widened(*factor.value, shape->size() - 1, 1);
+  if (!is_taken_for(shape->back(), keys.size, context.facts))
+    return missed("scores.sinks", &reader, "beside a factor of other keys");
+  Value& full = shape->back() == keys.size ? *factor.value : *padding.stretched(*factor.value, shape->size() - 1, keys.value);
+  factor.value = padding.widened(full, shape->size() - 1, 1);
   return {};
 }
 

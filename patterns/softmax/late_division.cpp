@@ -201,7 +201,8 @@ bool has_known_sizes(const SoftmaxSite& softmax, const ProbabilityWalk& walk, co
   Shape summed = turned(facts.shape(*softmax.output), false);
   const Shape read = turned(facts.shape(*walk.probabilities), walk.transposed);
   if (walk.sinks && !read.empty()) summed.back() = read.back();
-  return !made.empty() && made == divided && !summed.empty() && summed == read;
+  // Factors of an elementwise product have an axis for the features.
+  return !made.empty() && made == divided && !summed.empty() && (summed == read || unit_moves(summed, read));
 }
 
 }  // namespace
@@ -220,7 +221,8 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
     return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
   };
   if (walk.last_node() != softmax.product) return miss("another product of the exponentials is divided");
-  if (walk.guard) return miss("the exponentials are changed before the product");
+  const bool are_exponentials = softmax.sum || !walk.summed;
+  if (walk.guard && are_exponentials) return miss("the exponentials are changed before the product");
   const bool may_be_moved = std::ranges::all_of(walk.steps, &LinearStep::is_number) && !walk.sinks;
   if (softmax.moved) return may_be_moved ? Matched<void>() : miss("the exponentials are changed before the product");
   if (!has_known_sizes(softmax, walk, output, context.facts)) return miss("sizes that are not known to be equal");
@@ -230,7 +232,7 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   const bool keeps_order = output.order.empty() && walk.perm.empty() && (layout.order.empty() || layout.swaps_last_two());
   const auto features = roles.end() - 1 - static_cast<std::ptrdiff_t>(softmax.features);
   const auto rows = roles.end() - 2 + static_cast<std::ptrdiff_t>(softmax.features);
-  const size_t rank = context.facts.shape(*walk.probabilities).known().size();
+  const size_t rank = context.facts.shape(*softmax.output).known().size();
   const bool has_rows = roles.size() == rank && *rows == Role::kRow && *features == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
   if (!keeps_order || !has_rows) {

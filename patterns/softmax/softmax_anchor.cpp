@@ -11,6 +11,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/products/cut_columns.h"
 #include "patterns/products/product_equation.h"
+#include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
 #include "patterns/same_number.h"
@@ -137,6 +138,23 @@ std::optional<SoftmaxSite> divided_by_sum_of(Value& terms, Node& node, size_t nu
   return std::nullopt;
 }
 
+/// The two that PRODUCT multiplies and adds up; none if it is no product of two. Those of an elementwise product as they are
+/// before they get the axes that its result has not.
+std::vector<Value*> operands_of_product(const Node& product, Facts& facts) {
+  const Node* factors = is_product(product) ? nullptr : factors_added_up(product, facts);
+  if (!factors && (!is_product(product) || product.inputs.size() != 2)) return {};
+  std::vector<Value*> operands = operands_of(product, facts);
+  if (!factors || operands.size() != 2) return operands;
+  const MaybeShape made = facts.shape(*product.outputs[0]);
+  for (Value*& operand : operands) {
+    const Node* moved = canonical(*operand, facts).producer;
+    const auto has_rank = [&](const Shape& shape) { return made && shape.size() == made->size(); };
+    Value* before = moved && has(*moved, Trait::kRegroups) ? before_regroupings(*moved, has_rank, facts) : nullptr;
+    if (before) operand = before;
+  }
+  return operands;
+}
+
 /// Exponentials times V, perhaps with a number, divided by their sum: at the input NUMERATOR of NODE.
 std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchContext& context) {
   Facts& facts = context.facts;
@@ -150,11 +168,11 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
     swapped = part->lies(true);
     if (!part->values || !(swapped || part->lies(false))) return std::nullopt;
   }
-  if (!product || !is_product(*product) || product->inputs.size() != 2) return std::nullopt;
-  for (size_t at = 0; at < 2; ++at) {
-    if (!product->inputs[at] || (part && part->operand == at)) continue;
+  const std::vector<Value*> operands = product ? operands_of_product(*product, facts) : std::vector<Value*>();
+  for (size_t at = 0; at < operands.size(); ++at) {
+    if (!operands[at] || (part && part->operand == at)) continue;
     bool is_turned = false;
-    Value& terms = uncut(uncast(*product->inputs[at], is_turned, facts), facts);
+    Value& terms = uncut(uncast(*operands[at], is_turned, facts), facts);
     auto site = divided_by_sum_of(terms, node, numerator, context);
     Value* exponential =
         site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);

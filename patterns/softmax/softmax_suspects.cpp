@@ -85,7 +85,7 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"Squeeze", kProduct | kSumInWords},
     {"Slice", kProduct | kSumInWords},
     {"Split", kProduct | kSumInWords},
-    {"ReduceSum", kSum | kSumInWords},
+    {"ReduceSum", kProduct | kSum | kSumInWords},
     {"ReduceL1", kSumInWords},
     {"ReduceMean", kSumInWords},
     {"AveragePool", kSumInWords},
