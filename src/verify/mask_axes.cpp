@@ -41,13 +41,20 @@ bool is_picked(const ScoreTerm& term) {
   return false;
 }
 
+/// True if SIZE is OTHER, or may be: a mask has the keys of a cache by a name of its own.
+bool may_be_as_many(const Dim& size, const Dim& other) { return size == other || !(size.is_constant() || other.is_constant()); }
+
 /// True if INPUT is of the form of TERM, a bias that a description transposed it for, or picked of it.
 bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
   if (term.kind != ScoreTerm::Kind::kBias || input.shape.empty() || term.frame.size() < 2) return false;
   const size_t from_last = keys_from_last(term);
-  if (from_last >= input.shape.size() || input.shape[input.shape.size() - 1 - from_last] != term.frame.back()) return false;
+  if (from_last >= input.shape.size()) return false;
+  const size_t keys = input.shape.size() - 1 - from_last;
+  if (!may_be_as_many(input.shape[keys], term.frame.back())) return false;
+  Shape others = input.shape;
+  others[keys] = 1;
   const bool is_of_frame = std::ranges::all_of(
-      input.shape, [&](const Dim& size) { return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end(); });
+      others, [&](const Dim& size) { return size.is(1) || std::ranges::find(term.frame, size) != term.frame.end(); });
   return (is_of_frame || is_picked(term)) && is_made_from(*term.value, *input.value);
 }
 
