@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,28 @@ ScoreTerm* repeated_mask(const RowGuard& guard, Reading& reading, MatchContext& 
   return nullptr;
 }
 
+/// True if no score is below TERM, a floor over OTHERS: its number is the lowest of TYPE, and they hold no -inf.
+bool is_idle_floor(const ScoreTerm& term, std::span<const ScoreTerm> others, DataType type, Facts& facts) {
+  if (term.kind != ScoreTerm::Kind::kFloor || term.coefficient * term.fill > lowest_finite(type)) return false;
+  return std::ranges::all_of(others, [&](const ScoreTerm& other) {
+    return other.kind == ScoreTerm::Kind::kBias ? !mask_contents(*other.value, facts).may_hold_minus_inf
+                                                : std::isfinite(other.fill);
+  });
+}
+
+/// The mask of READING that GUARD repeats, which leaves a row without keys nothing, whatever a floor leaves it in the softmax.
+ScoreTerm* repeated_above_floor(const RowGuard& guard, Reading& reading, MatchContext& context) {
+  std::vector<ScoreTerm>& terms = reading.scores.terms;
+  const DataType type = context.facts.type(*reading.scores.value);
+  if (terms.empty() || !is_idle_floor(terms[0], std::span(terms).subspan(1), type, context.facts))
+    return repeated_mask(guard, reading, context);
+  const ScoreTerm floor = terms[0];
+  terms.erase(terms.begin());
+  if (ScoreTerm* repeated = repeated_mask(guard, reading, context)) return repeated;
+  terms.insert(terms.begin(), floor);
+  return nullptr;
+}
+
 /// LAYOUT, that of what the softmax makes, where the guard of WALK stands.
 ScoreLayout layout_at_guard(const ProbabilityWalk& walk, const ScoreLayout& layout, MatchContext& context) {
   const MaybeShape made = context.facts.shape(*walk.way.front());
@@ -66,7 +89,7 @@ Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const Sc
   // Behind a Transpose the mask lies otherwise than it did over the scores.
   Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
   if (mask) guard.mask = mask;
-  ScoreTerm* term = repeated_mask(guard, reading, context);
+  ScoreTerm* term = repeated_above_floor(guard, reading, context);
   if (!term || !lies_alike(*term, guard, reading, layout, context.facts))
     return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
   const bool is_alone = reading.scores.terms.size() == 1;

@@ -335,7 +335,7 @@ class SumReader {
     const Dim& size = (*shape)[static_cast<size_t>(axis)];
     if (size.is(0)) return std::nullopt;
     if (size.is_constant()) multiply(1 / static_cast<double>(size.value()));
-    return size.is_constant() || sizes_.multiply(size, -power_) ? before : std::nullopt;
+    return size.is_constant() || sizes_.multiply(size, -power_, facts_) ? before : std::nullopt;
   }
 
   /// e 1  =>  the sums along the axis of e that the result has not, once or several times

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn_opt/canonical.h"
+#include "patterns/layout_checks.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
 
@@ -72,15 +73,15 @@ Value* SizeFactor::take_from(const Node& node, double& power, Facts& facts) {
     const auto held = size_held(*node.inputs[at], facts);
     const MaybeShape left = facts.shape(*node.inputs[1 - at]), whole = facts.shape(*node.outputs[0]);
     if (!held || !left || !whole || *left != *whole) continue;
-    if (!multiply(held->size, held->power * (divides && at == 1 ? -power : power))) return nullptr;
+    if (!multiply(held->size, held->power * (divides && at == 1 ? -power : power), facts)) return nullptr;
     if (divides && at == 0) power = -power;
     return node.inputs[1 - at];
   }
   return nullptr;
 }
 
-bool SizeFactor::multiply(const Dim& size, double power) {
-  if (power_ != 0 && size_ != size) return false;
+bool SizeFactor::multiply(const Dim& size, double power, const Facts& facts) {
+  if (power_ != 0 && !is_taken_for(size, size_, facts)) return false;
   size_ = size;
   power_ += power;
   return true;

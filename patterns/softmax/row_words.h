@@ -22,7 +22,7 @@ class SizeFactor {
   ///   n * t  =>  t      t / n  =>  t      n / t  =>  t, n being a power of Cast(Gather(Shape(x), 2))
   Value* take_from(const Node& node, double& power, Facts& facts);
   /// Once more with SIZE^POWER; false where that is not of the same size.
-  bool multiply(const Dim& size, double power);
+  bool multiply(const Dim& size, double power, const Facts& facts);
   bool is_one() const { return power_ == 0; }
 
  private:
