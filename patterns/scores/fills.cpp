@@ -17,6 +17,9 @@ using Kind = ScoreTerm::Kind;
 /// Scores are seldom as low as this: higher fills are left what they are.
 constexpr double kHighest = -2000;
 
+/// What is added to a fill as deep as this leaves it no weight in exp().
+constexpr double kBelowBiases = -1e30;
+
 /// True if masked scores show elsewhere, or weigh something beside others than scores.
 bool needs_its_fill(const Sdpa& sdpa, bool lowers_rows) {
   return sdpa.scores_output || sdpa.probabilities || sdpa.clamp || (lowers_rows && sdpa.type == onnx::TensorProto::FLOAT16);
@@ -29,12 +32,13 @@ bool adds_no_number(const ScoreTerm& term, Facts& facts) {
   return !contents.may_hold_lowest && contents.least == 0 && contents.greatest == 0;
 }
 
-/// The number that all TERMS lay over the scores but those that lay or add -inf; nullopt if there is none, or TERMS do more
-/// than that.
-std::optional<double> sole_finite_fill(std::span<const ScoreTerm> terms, Facts& facts) {
+/// The number that all TERMS lay over the scores but those that lay or add -inf, and biases that leave it as deep as it is
+/// where rows are not LOWERED; nullopt if there is none, or TERMS do more than that.
+std::optional<double> sole_finite_fill(std::span<const ScoreTerm> terms, bool lowered, Facts& facts) {
   std::optional<double> fill;
   for (const ScoreTerm& term : terms) {
-    if (adds_no_number(term, facts)) continue;
+    const bool is_lost = term.kind == Kind::kBias && !lowered && fill && *fill <= kBelowBiases;
+    if (is_lost || adds_no_number(term, facts)) continue;
     if (!is_fill(term) || term.coefficient != 1) return std::nullopt;
     if (term.fill == -INFINITY) continue;
     if (fill && *fill != term.fill) return std::nullopt;
@@ -100,7 +104,7 @@ bool is_fill(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.ki
 
 std::optional<double> deepen_fills(Sdpa& sdpa, bool lowers_rows, Facts& facts) {
   const auto first = std::ranges::find_if(sdpa.terms, is_fill);
-  const auto fill = sole_finite_fill({first, sdpa.terms.end()}, facts);
+  const auto fill = sole_finite_fill({first, sdpa.terms.end()}, lowers_rows, facts);
   if (!fill || *fill > kHighest || needs_its_fill(sdpa, lowers_rows)) return std::nullopt;
   const bool vanishes = !lowers_rows && *fill + sdpa.exponent_offset.value_or(0) <= kHighest;
   if (lowers_rows ? *fill <= absorbing_fill(sdpa.type) : !vanishes) return std::nullopt;

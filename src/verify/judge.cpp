@@ -88,6 +88,7 @@ bool is_finite(double value) { return std::isfinite(value); }
 std::string explanation(const Compared& compared, const AlignedRows& aligned_rows, size_t row) {
   if (!aligned_rows.are_score_rows) return {};
   const ScoreRows& rows = compared.rows;
+  const auto& assumed = compared.assumed;
   const auto before = aligned_rows.before_row(row), after = aligned_rows.after_row(row);
   // Probabilities that a mask is laid over behind the softmax are 0 there, in rows of NaN too.
   const bool is_masked = compared.output.kind == OutputKind::kProbabilities && std::ranges::any_of(before, is_nan);
@@ -98,16 +99,15 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
       (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_nothing)) ||
       (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
       (rows.leaves_type[row] && is_number && (was_nan || stays_number));
-  const bool is_waived = compared.assumed.rows_keep_a_key && keeps_no_key && (was_nan || !compared.assumed.empty_rows_were_nan);
-  if (is_waived) return "rows-keep-a-key";
-  if (compared.assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
-  if (compared.assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
+  if (assumed.rows_keep_a_key && keeps_no_key && (was_nan || !assumed.empty_rows_were_nan)) return "rows-keep-a-key";
+  const bool is_of_fills = rows.holds_fills_alone[row] && !all_of_row(before, is_zero);
+  if (assumed.scores_above_fill && (rows.reaches_fill[row] || is_of_fills)) return "scores-above-fill";
+  if (assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
   // Lowered by the largest of their row, scores have exponentials where they had some before.
-  if (compared.assumed.exp_in_range && rows.leaves_exp_range[row] && (is_number || !was_number)) return "exp-in-range";
-  if (compared.assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
-  if (compared.assumed.scores_finite && rows.overflows[row] && (was_nan || !compared.assumed.overflow_was_nan))
-    return "scores-finite";
-  if (compared.assumed.values_were_nan && !rows.values_are_finite && was_nan && is_number) return "values-finite";
+  if (assumed.exp_in_range && rows.leaves_exp_range[row] && (is_number || !was_number)) return "exp-in-range";
+  if (assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
+  if (assumed.scores_finite && rows.overflows[row] && (was_nan || !assumed.overflow_was_nan)) return "scores-finite";
+  if (assumed.values_were_nan && !rows.values_are_finite && was_nan && is_number) return "values-finite";
   return {};
 }
 
