@@ -50,6 +50,14 @@ std::optional<AddedProduct> unmoved_product(Node& product, Facts& facts) {
   return summed.size() == 1 && has_axes ? std::optional(AddedProduct{&product, 1, {}, *letters, summed[0]}) : std::nullopt;
 }
 
+/// True if one node of the model alone reads VALUE, whatever was made for a match.
+bool is_read_once(Value& value, Facts& facts) {
+  const Readers readers = readers_of(value, facts);
+  return !readers.is_output && std::ranges::count_if(readers.all, [](const Reader& reader) {
+                                 return !reader.node || reader.node->placement != Placement::kUnplaced;
+                               }) <= 1;
+}
+
 /// The product that VALUE is a number times, perhaps moved by Transposes, where nothing else reads what is between; nullopt if
 /// there is none.
 std::optional<AddedProduct> product_in(Value& value, FormReader& forms, Facts& facts, int moves = kMaxMoves) {
@@ -57,7 +65,7 @@ std::optional<AddedProduct> product_in(Value& value, FormReader& forms, Facts& f
     return end.producer && (may_be_joined(*end.producer) || end.producer->is("Transpose"));
   };
   Value* end = nearest_source(value, is_end, facts);
-  if (!end || !readers_of(*end, facts).only_one() || !readers_of(value, facts).only_one()) return std::nullopt;
+  if (!end || !is_read_once(*end, facts) || !is_read_once(value, facts)) return std::nullopt;
   const auto form = end == &canonical(value, facts) ? core_form() : forms.in_terms_of(*end, value);
   if (!form || !is_scale(*form) || !std::isfinite(form->front().scale)) return std::nullopt;
   const std::vector<int64_t> perm = permutation(*end->producer, facts);
@@ -220,6 +228,22 @@ std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides
   for (const bool is_turned : {false, true})
     if (auto made = with_summed_operand(is_turned ? *other : *one, is_turned ? *one : *other, sides, inner, facts)) return made;
   return with_joined_features(*one, *other, inner, facts);
+}
+
+Value* products_first(Node& node, const SummedSides& sides, MatchContext& context) {
+  Facts& facts = context.facts;
+  if (!node.is("Add")) return nullptr;
+  for (const size_t at : {0, 1}) {
+    const Node* sum = canonical(*node.inputs[at], facts).producer;
+    if (!sum || !sum->is("Add") || !may_be_scaled_product(node.inputs[1 - at], facts) || !is_read_once(*node.inputs[at], facts))
+      continue;
+    const bool is_first = may_be_scaled_product(sum->inputs[0], facts);
+    if (is_first == may_be_scaled_product(sum->inputs[1], facts)) continue;
+    InnerValues inner(node, context);
+    Value* products = inner.sum(node.inputs[1 - at], sum->inputs[is_first ? 0 : 1]);
+    if (joined_product(*products->producer, sides, context)) return inner.sum(products, sum->inputs[is_first ? 1 : 0]);
+  }
+  return nullptr;
 }
 
 }  // namespace attn_opt

@@ -28,6 +28,12 @@ struct SummedSides {
 /// alone reads.
 std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides, MatchContext& context);
 
+/// The sum that NODE makes with two products added to each other first that are one, where one of them stands in a sum of its
+/// own; null if none does.
+///
+///   Q K^T + (R T^T + m)  =>  (Q K^T + R T^T) + m
+Value* products_first(Node& node, const SummedSides& sides, MatchContext& context);
+
 /// ONE and OTHER side by side along AXIS, each with the sizes that the other has along further axes where its own are 1; null
 /// if they do not fit. Transposes of both are taken behind that.
 Value* side_by_side(Value& one, Value& other, int64_t axis, InnerValues& inner, Facts& facts);

@@ -115,6 +115,7 @@ class Peel {
         way.peeled.back() = node_.op() + "(products)";
         return std::vector{std::move(way)};
       }
+    if (Value* sum = products_first(node_, sides, context_)) return std::vector{step(walk_, *sum, node_.op() + "(order)")};
     const std::vector<size_t> operands = scores_among_operands();
     const bool has_scores =
         std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
