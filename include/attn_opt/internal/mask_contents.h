@@ -17,8 +17,8 @@ struct MaskContents {
   bool holds_ends_alone = false;                  ///< of all else: LEAST and GREATEST, and nothing between them
 };
 
-/// What MASK, a floating value, may hold. Follows constants, fills, layout, Where, Cast and products with constants for
-/// a bounded number of nodes; beyond that everything is possible.
+/// What MASK, a floating value, may hold. Follows constants, fills, layout, Where, Cast, sums and products with constants, and
+/// logarithms and inverses of ones and zeros, for a bounded number of nodes; beyond that everything is possible.
 MaskContents mask_contents(Value& mask, Facts& facts);
 
 /// The number that NODE, a Clip, bounds by as its input INDEX (1: min, 2: max) or, up to opset 10, its attribute; nullopt if it

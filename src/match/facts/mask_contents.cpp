@@ -62,6 +62,14 @@ Contents of_range(double least, double greatest, DataType type, bool ends_alone 
   return least > bound ? Contents{kNoExtremes, least, greatest, ends_alone} : Contents{};
 }
 
+/// Results of arithmetic, rounded to TYPE, that are one of two numbers.
+Contents of_two(double one, double other, DataType type) {
+  Contents contents = kNothing;
+  for (const double number : {one, other})
+    contents = either_of(contents, std::isinf(number) ? of_number(number, type) : of_range(number, number, type, true));
+  return contents;
+}
+
 /// What a Cast to TO makes of any number of FROM, which is not floating.
 Contents of_integers(DataType from, DataType to) {
   if (from == onnx::TensorProto::BOOL) return {kNoExtremes, 0, 1, true};
@@ -96,6 +104,9 @@ class Follower {
     if (node->is("Mul")) return of_product(*node, type);
     if (node->is("Add") || node->is("Sub")) return of_sum(*node, type);
     if (node->is("Neg")) return of_negative(follow(node->input(0)), type);
+    if (node->is("Log")) return of_logarithm(follow(node->input(0)), type);
+    if (node->is("Reciprocal")) return of_quotient(1, follow(node->input(0)), type);
+    if (node->is("Div") && node->input(0)) return of_quotient(facts_.uniform(*node->inputs[0]), follow(node->input(1)), type);
     if (node->is("Clip"))
       return clamped(follow(node->input(0)), clip_bound(*node, 1, facts_), clip_bound(*node, 2, facts_), type);
     if (node->is("Max") || node->is("Min")) return of_extreme(*node, type);
@@ -160,7 +171,23 @@ class Follower {
   }
 
   static Contents of_negative(const Contents& contents, DataType type) {
-    return contents.ordinary() ? of_range(-contents.greatest, -contents.least, type, contents.ends_alone) : Contents{};
+    if (!contents.ordinary()) return {};
+    if (contents.ends_alone) return of_two(-contents.greatest, -contents.least, type);
+    return of_range(-contents.greatest, -contents.least, type);
+  }
+
+  /// What numbers from 0 on are exp() of.
+  static Contents of_logarithm(const Contents& contents, DataType type) {
+    if (!contents.ordinary() || !(contents.least >= 0)) return {};
+    const double least = std::log(contents.least), greatest = std::log(contents.greatest);
+    if (contents.ends_alone) return of_two(least, greatest, type);
+    return {{false, contents.least == 0}, least, greatest};
+  }
+
+  /// NUMBER divided by one of two numbers from 0 on.
+  static Contents of_quotient(std::optional<double> number, const Contents& contents, DataType type) {
+    if (!number || !contents.ordinary() || !contents.ends_alone || !(contents.least >= 0)) return {};
+    return of_two(*number / contents.least, *number / contents.greatest, type);
   }
 
   /// What Max or Min makes of two operands, the one of which is a number.
@@ -192,9 +219,10 @@ class Follower {
   Contents of_sum(const Node& node, DataType type) {
     const Contents one = follow(node.input(0)), other = follow(node.input(1));
     if (!one.ordinary() || !other.ordinary()) return {};
-    const bool ends_alone = are_two_numbers(one, other);
-    if (node.is("Sub")) return of_range(one.least - other.greatest, one.greatest - other.least, type, ends_alone);
-    return of_range(one.least + other.least, one.greatest + other.greatest, type, ends_alone);
+    const bool subtracts = node.is("Sub");
+    const double least = subtracts ? one.least - other.greatest : one.least + other.least;
+    const double greatest = subtracts ? one.greatest - other.least : one.greatest + other.greatest;
+    return are_two_numbers(one, other) ? of_two(least, greatest, type) : of_range(least, greatest, type);
   }
 
   Contents of_product(const Node& node, DataType type) {
@@ -202,10 +230,11 @@ class Follower {
     // A mask of 0 to 1 times the lowest number comes to no less than that.
     if (is_part(one) && is_lowest(other)) return {{true, false}, lowest_finite(type), 0};
     if (is_part(other) && is_lowest(one)) return {{true, false}, lowest_finite(type), 0};
-    if (!is_finite(one) || !is_finite(other)) return {};
+    if (!one.ordinary() || !other.ordinary()) return {};
     const auto corners = {one.least * other.least, one.least * other.greatest, one.greatest * other.least,
                           one.greatest * other.greatest};
-    return of_range(std::min(corners), std::max(corners), type, are_two_numbers(one, other));
+    if (are_two_numbers(one, other)) return of_two(std::min(corners), std::max(corners), type);
+    return is_finite(one) && is_finite(other) ? of_range(std::min(corners), std::max(corners), type) : Contents{};
   }
 
   /// True if what arithmetic makes of an element of ONE and one of OTHER is one of two numbers.
