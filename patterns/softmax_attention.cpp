@@ -167,9 +167,10 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
   if (probabilities.row_split && !layout.order.empty())
     return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries",
                   probabilities.peeled);
-  ATTN_OPT_MATCH(reading.scores,
-                 walk_scores(*softmax.input, softmax.weights, layout,
-                             {probabilities.sinks, probabilities.row_split, softmax.sinks, softmax.drops_sinks}, context));
+  ATTN_OPT_MATCH(reading.scores, walk_scores(*softmax.input, softmax.weights, layout,
+                                             {probabilities.sinks, probabilities.row_split, softmax.sinks,
+                                              softmax.after_lowering, softmax.drops_sinks},
+                                             context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
   ATTN_OPT_DONE(part_leading_axes(reading, context));
   take_summed(reading, softmax, context.facts);

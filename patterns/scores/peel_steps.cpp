@@ -1,9 +1,11 @@
 #include "patterns/scores/peel_steps.h"
 
+#include <cmath>
 #include <utility>
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "patterns/same_number.h"
 #include "patterns/scores/form_terms.h"
 
 namespace attn_opt {
@@ -89,6 +91,8 @@ Matched<ScoreWalk> settled(ScoreWalk walk, MatchContext& context) {
   }
   for (ScoreTerm& term : read->terms) {
     term.coefficient *= walk.scale;
+    if (std::abs(term.coefficient) <= std::abs(walk.after_lowering) * (1 + kSameNumber))
+      term.after_lowering = walk.after_lowering;
     walk.terms.push_back(std::move(term));
   }
   walk.scale *= read->scale;

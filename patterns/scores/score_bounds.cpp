@@ -261,7 +261,7 @@ Ways peel_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.sinks)
     return missed("scores.sinks", &node, "the scores are less by a number of their own, and the sinks are not", walk.peeled);
   ScoreWalk next = step(walk, *scores, node.op() + "(row number)");
-  next.lowered = true;
+  next.lower();
   next.leaves_exp_range |= node.is("Log");
   next.read.clear();
   return std::vector{std::move(next)};
@@ -312,7 +312,8 @@ std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchCo
     if (rest) {
       Value* lowered = InnerValues(node, context).again(node, 1 - operand, rest);
       ScoreWalk next = step(walk, *lowered, node.op() + "(row number)");
-      next.lowered = next.makes_nan_of_infinity = true;
+      next.lower();
+      next.makes_nan_of_infinity = true;
       next.read.clear();
       return next;
     }
@@ -324,7 +325,7 @@ std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchCo
       if (!turned) return std::nullopt;
       next.form = *std::move(turned);
     }
-    next.lowered = true;
+    next.lower();
     // The maximum of a row that has a key is finite; other numbers of the row are not where a score is -Inf.
     const bool is_of_one_key = number->op_type == "ReduceMax" || number->op_type == "ReduceLogSumExp";
     next.makes_nan_of_infinity |= node.is("Add") || !is_of_one_key;

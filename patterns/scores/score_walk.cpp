@@ -207,6 +207,7 @@ Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, Scor
   ScoreWalk start;
   start.cut_off = end.cut_off;
   start.split = std::move(end.split);
+  start.after_lowering = end.after_lowering;
   start.layout = std::move(layout);
   start.value = &softmax_input;
   start.form = form;

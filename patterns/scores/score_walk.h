@@ -44,6 +44,7 @@ struct ScoreWalk {
   bool hides_infinity = false;         ///< -Inf was raised to a lowest number, Inf lowered to a greatest, or squared
   bool makes_nan_of_infinity = false;  ///< 0 times scores, or others, was added
   bool lowered = false;                ///< the maximum of a row, or of all, was subtracted
+  double after_lowering = 1;           ///< what the rest was multiplied with behind that
   bool lowered_by_largest_of_all = false;
   bool leaves_exp_range = false;         ///< exp() was taken of them on the way
   bool caps_in_exp_range = false;        ///< exponentials of them were divided by others for the softcap
@@ -56,6 +57,11 @@ struct ScoreWalk {
   /// True if a number that is added to all scores of a row here is more than the softmax leaves out: it is capped, multiplied
   /// with a tensor, or told apart from the scores' own axes.
   bool changes_row_numbers() const { return softcap != 0 || !tensor_scales.empty() || split.has_value(); }
+  /// The maximum of a row, or of all, is subtracted where the walk stands.
+  void lower() {
+    lowered = true;
+    after_lowering = form.size() == 1 ? scale * form[0].scale : 1;
+  }
   /// The scores above are held within LARGEST and its negative, which the operator does nowhere.
   void clamp_at(double largest) {
     clamp = std::min(clamp.value_or(largest), largest);
@@ -68,6 +74,7 @@ struct ScoresEnd {
   std::optional<CutColumns> cut_off;
   std::optional<ScoreSplit> split;  ///< rows that are regrouped there
   std::vector<Value*> sinks;        ///< columns that the softmax runs over as well
+  double after_lowering = 1;        ///< see SoftmaxSite
   bool drops_sinks = false;  ///< what is cut off is no more when masks are laid over the rest, which is divided by its sum
 };
 

@@ -198,6 +198,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& key
     site.input = value_of({site.input, power.factor}, node, context);
   else
     for (ScoreCase& one : site.weights) one.scale *= power.factor;
+  if (site.lowered_by) site.after_lowering = power.factor;
   site.exponent_power = std::clamp(1 / std::abs(weights.exponent.factor), 1.0, kMostPower);
   // Of a product each factor may leave the range of exp().
   if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);

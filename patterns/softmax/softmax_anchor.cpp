@@ -205,6 +205,7 @@ std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, doub
     const auto read = weights_in(terms, node, context);
     auto site = read ? share(terms, *read, *sum, node, context) : std::nullopt;
     if (site) site->is_unlowered &= !sum->is_of_exponents;
+    if (site) site->is_less_log_sum = true;
     return site;
   };
   if (auto site = divided(&scores, lowered_by)) return site;

@@ -1,9 +1,62 @@
 #include "patterns/softmax/softmax_assumptions.h"
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "attn_opt/internal/mask_contents.h"
 #include "patterns/preconditions.h"
 #include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
+
+namespace {
+
+/// Deeper numbers round what is added to them to nothing, logarithms of sums too.
+constexpr double kRoundsAway = -1e5;
+/// What is no deeper is no mask.
+constexpr double kHidesRow = -1000;
+
+/// True if TERM, of SCORES, may lay numbers as deep as DEPTH over all of a row, which are not -inf in the model.
+bool may_hide_row(const ScoreTerm& term, const ScoreWalk& scores, double depth, Facts& facts) {
+  if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) return false;
+  if (term.kind != ScoreTerm::Kind::kBias) {
+    const auto own = std::ranges::find(scores.terms, term.value, &ScoreTerm::value);
+    return own != scores.terms.end() && std::isfinite(own->fill) && own->coefficient * own->fill <= depth;
+  }
+  const MaskContents contents = mask_contents(*term.value, facts);
+  return contents.may_hold_lowest || term.coefficient * contents.least <= depth;
+}
+
+/// True if TERM, once rows are lowered, is multiplied out of its type where it holds more than its lowest number.
+bool leaves_type_lowered(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
+  return term.kind == ScoreTerm::Kind::kBias && std::abs(term.after_lowering) > 1 &&
+         std::abs(term.coefficient) * mask_contents(*term.value, facts).least < lowest_finite(sdpa.type);
+}
+
+/// "rows-keep-a-key" is assumed of SDPA, whatever was said of it.
+void assume_rows_keep_a_key(std::string detail, Sdpa& sdpa) {
+  std::erase_if(sdpa.preconditions, [](const Precondition& condition) { return condition.id == "rows-keep-a-key"; });
+  assume("rows-keep-a-key", std::move(detail), sdpa);
+}
+
+/// What the model makes of rows of nothing but deep numbers, and the operator does not.
+void assume_of_hidden_rows(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
+  const auto any_hides = [&](double depth) {
+    return std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) { return may_hide_row(term, scores, depth, facts); });
+  };
+  const auto leaves =
+      std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) { return leaves_type_lowered(term, sdpa, facts); });
+  if (leaves != sdpa.terms.end())
+    assume_rows_keep_a_key("'" + leaves->value->name + "' is multiplied once its rows are lowered by their largest", sdpa);
+  else if (softmax.is_weighed && any_hides(kHidesRow))
+    assume_rows_keep_a_key("a row of deep numbers is weighed by what the softmax is multiplied with", sdpa);
+  else if (softmax.is_less_log_sum && any_hides(kRoundsAway))
+    assume_rows_keep_a_key("the logarithm of a sum is lost beside deep numbers", sdpa);
+}
+
+}  // namespace
 
 void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
   if (scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf, or a squared difference", sdpa);
@@ -23,6 +76,7 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   if (may_empty_beside_sinks)
     sdpa.preconditions.push_back({"scores-finite", false, "a row of nothing but -inf is NaN, which has sinks beside it", true});
   if (sdpa.exponent_offset) sdpa.key_blocks = softmax.key_blocks;
+  assume_of_hidden_rows(softmax, scores, sdpa, facts);
   if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
       facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
     sdpa.preconditions.push_back(

@@ -93,6 +93,7 @@ std::optional<SoftmaxSite> SoftmaxSearch::weighed(const Node& node) {
     const MaybeShape before = context_.facts.shape(*node.inputs[at]), after = context_.facts.shape(*node.outputs[0]);
     if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) continue;
     site->input = InnerValues(reader_, context_).sum(site->input, added);
+    site->is_weighed = true;
     site->exponent_offset = site->exponent_offset.value_or(0);
     return site;
   }
@@ -117,6 +118,7 @@ std::optional<SoftmaxSite> SoftmaxSearch::powered(const Node& node) {
                    after = context_.facts.shape(*node.outputs[0]);
   if (!site || site->cut_off || site->weights.size() > 1 || !before || !after || *before != *after) return std::nullopt;
   site->input = value_of({site->input, exponent}, reader_, context_);
+  site->after_lowering *= exponent;
   if (exponent > kMostInRange || type == onnx::TensorProto::FLOAT16) site->exponent_offset = site->exponent_offset.value_or(0);
   return site;
 }

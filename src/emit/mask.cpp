@@ -70,11 +70,26 @@ bool is_lost_in_sum(const ScoreTerm& term, Site& site) {
   });
 }
 
+/// MASK times the coefficient of TERM. Where rows are lowered before, no number leaves the type, and -inf stays -inf.
+FloatMask scaled(FloatMask mask, const ScoreTerm& term, Site& site) {
+  const DataType type = site.sdpa.type;
+  Value* number = mask.placed.value;
+  mask.placed.value = site.build.scaled(number, term.coefficient, type);
+  const MaskContents contents = mask_contents(*term.value, site.facts);
+  if (std::abs(term.after_lowering) <= 1 || !(mask.least <= lowest_finite(type))) return mask;
+  mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(lowest_finite(type), type)});
+  mask.least = lowest_finite(type);
+  if (!contents.may_hold_minus_inf) return mask;
+  Value* is_infinite = site.build.node("Equal", {number, site.build.scalar(-INFINITY, type)});
+  mask.placed.value = site.build.node("Where", {is_infinite, number, mask.placed.value});
+  return mask;
+}
+
 Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   FloatMask mask{{site.cast(*term.value), shape}, least_in(*term.value, term.coefficient, type, site.facts)};
-  if (term.coefficient != 1) mask.placed.value = site.build.scaled(mask.placed.value, term.coefficient, type);
+  if (term.coefficient != 1) mask = scaled(std::move(mask), term, site);
   if (is_lost_in_sum(term, site)) {
     mask.least = kHidesInHalf;
     mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(mask.least, type)});
@@ -104,7 +119,9 @@ Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   ATTN_OPT_MATCH(Placed condition, to_scores_frame({term.value, shape}, term.frame, site));
-  const double fill = addable(rounded(term.coefficient * term.fill, type), site);
+  const bool stays = std::abs(term.after_lowering) > 1 && std::isfinite(term.fill);
+  const double scaled = rounded(term.coefficient * term.fill, type);
+  const double fill = addable(stays ? std::max(scaled, lowest_finite(type)) : scaled, site);
   Value* kept = below ? below->placed.value : site.build.scalar(0, type);
   Value* filled = site.build.scalar(fill, type);
   if (term.kind == ScoreTerm::Kind::kDrop) std::swap(kept, filled);

@@ -58,9 +58,15 @@ double coefficient_of(const SiteInput& input, const Sdpa& sdpa) {
   return term ? term->coefficient : 1;
 }
 
+/// The part of it that takes lowest numbers out of their type.
+double coefficient_before_lowering(const SiteInput& input, const Sdpa& sdpa) {
+  const ScoreTerm* term = term_of(input, sdpa);
+  return term ? before_lowering(*term) : 1;
+}
+
 /// The lowest number that does not become -inf on its way to the scores.
 double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
-  return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_of(input, sdpa)));
+  return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_before_lowering(input, sdpa)));
 }
 
 /// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that, and
@@ -168,8 +174,9 @@ class InputDraw {
   /// VALUE, or the deepest that the model's own mask can reach: what it never holds proves nothing.
   double within_extremes(double value) const {
     if (value == -kInfinity && !may_hold_infinity()) value = lowest_;
-    if (value <= kNearLowest * lowest_ && std::isfinite(value) && !may_hold_lowest()) value = deepest_;
-    return value;
+    if (!(value <= kNearLowest * lowest_) || !std::isfinite(value)) return value;
+    if (!may_hold_lowest()) return deepest_;
+    return extremes_.least > value && sign_ > 0 ? lowest_ : value;  // nothing of its own lies beside the lowest
   }
 
   /// What masks a key lies at the upper end of a mask that is subtracted.

@@ -190,12 +190,14 @@ class RowReader {
       const size_t row = i / static_cast<size_t>(rows_.keys);
       summed_[i] += term.cancelled;
       if (term.kind == ScoreTerm::Kind::kBias) {
-        added_[i] += term.coefficient * (*values)[i];
-        summed_[i] += std::abs(term.coefficient * (*values)[i]);
-        bias_[i] = rounded(bias_[i] + term.coefficient * (*values)[i], request_.type);
+        const double number = added_by(term, (*values)[i]);
+        if (number > term.coefficient * (*values)[i]) rows_.has_shallow_fill[row] = true;
+        added_[i] += number;
+        summed_[i] += std::abs(number);
+        bias_[i] = rounded(bias_[i] + number, request_.type);
         if (is_half_of_lowest(bias_[i])) rows_.has_shallow_fill[row] = true;
       } else if (((*values)[i] != 0) == (term.kind == ScoreTerm::Kind::kDrop)) {
-        const double covered = std::exchange(added_[i], term.coefficient * term.fill);
+        const double covered = std::exchange(added_[i], added_by(term, term.fill));
         summed_[i] = std::abs(added_[i]);
         bias_[i] = rounded(added_[i], request_.type);
         is_masked_[i] = true;
@@ -205,6 +207,13 @@ class RowReader {
         if (bias_[i] > kAbsorbing || is_half) rows_.has_shallow_fill[row] = true;
       }
     }
+  }
+
+  /// What TERM makes of VALUE, which stays in its type where rows are lowered before they are multiplied.
+  double added_by(const ScoreTerm& term, double value) const {
+    const double number = term.coefficient * value;
+    const bool stays = std::abs(term.after_lowering) > 1 && std::isfinite(value);
+    return stays ? std::max(number, lowest_finite(request_.type)) : number;
   }
 
   /// True of a sum of halves as low as masks are, which is rounded otherwise in the model: by each number that it is made of.

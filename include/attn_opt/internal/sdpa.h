@@ -72,7 +72,9 @@ struct ScoreTerm {
   BiasParts parts = {};         ///< none: VALUE is what the model adds
   bool adds_in_float = false;   ///< to the scores, whatever the type of Q, K and V
   bool is_added = false;        ///< of a fill of -inf: the model adds it, and what is NaN below it stays NaN
-  double cancelled = 0;         ///< what the model adds to scores besides, and takes away again: they are rounded by it
+  double after_lowering =
+      1;                 ///< part of COEFFICIENT, by which rows less their largest score are multiplied: none is -inf by it
+  double cancelled = 0;  ///< what the model adds to scores besides, and takes away again: they are rounded by it
 };
 
 /// A value that holds Y, in whatever layout.

@@ -7,6 +7,8 @@
 
 namespace attn_opt {
 
+double before_lowering(const ScoreTerm& term) { return term.coefficient / term.after_lowering; }
+
 bool keeps_first_key(const ScoreTerm& term) {
   if (!term.causal || term.causal->least || term.causal->lengths) return false;
   return !term.causal->offset || term.causal->offset->never_negative();
@@ -26,7 +28,7 @@ bool is_infinite_in(DataType type, double fill) { return fill < lowest_finite(ty
 /// The least that TERM, of CONTENTS, adds beside extremes; +inf if it holds nothing else.
 double least_added(const ScoreTerm& term, const MaskContents& contents) {
   if (contents.least > contents.greatest) return INFINITY;
-  return std::min(term.coefficient * contents.least, term.coefficient * contents.greatest);
+  return std::min(before_lowering(term) * contents.least, before_lowering(term) * contents.greatest);
 }
 
 }  // namespace
@@ -39,12 +41,13 @@ std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
-      if (is_infinite_in(type, power * term.coefficient * term.fill)) return "'" + term.value->name + "' may drop every key";
+      if (is_infinite_in(type, power * before_lowering(term) * term.fill))
+        return "'" + term.value->name + "' may drop every key";
       most_lowest = std::max(most_lowest, 1);  // what a fill is laid over does not show
       continue;
     }
     const MaskContents contents = mask_contents(*term.value, facts);
-    const double lowest = term.coefficient * lowest_finite(facts.type(*term.value));
+    const double lowest = before_lowering(term) * lowest_finite(facts.type(*term.value));
     if (contents.may_hold_minus_inf || (contents.may_hold_lowest && is_infinite_in(type, power * lowest)) ||
         is_infinite_in(type, power * least_added(term, contents)))
       return "'" + term.value->name + "' may hold -inf";

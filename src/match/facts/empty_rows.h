@@ -8,6 +8,9 @@
 
 namespace attn_opt {
 
+/// The part of TERM's coefficient that takes lowest numbers out of their type.
+double before_lowering(const ScoreTerm& term);
+
 /// True if TERM keeps the first key of every row.
 bool keeps_first_key(const ScoreTerm& term);
 /// The type whose range the scores, with masks added, have on their way to the softmax.
