@@ -15,7 +15,9 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMostRowNodes = 600;
+constexpr int kMostRowNodes = 240;
+/// So many products of sums are as much work as another node.
+constexpr size_t kProductsOfNode = 200;
 constexpr int64_t kMostParts = 16;
 /// The first of stacked parts, as an axis; those behind it are less.
 constexpr int kFirstPart = -16;
@@ -126,6 +128,7 @@ std::optional<RowRatio> RowNumbers::number(RowReduction at) {
   const Key key{at.value, at.axes};
   if (const auto known = numbers_.find(key); known != numbers_.end()) return known->second;
   auto made = ++nodes_ > kMostRowNodes ? std::nullopt : computed_number(at);
+  if (made) nodes_ += static_cast<int>(made->work() / kProductsOfNode);
   return numbers_[key] = made ? made : leaf(Kind::kItself, at);
 }
 
@@ -137,6 +140,7 @@ std::optional<RowRatio> RowNumbers::exponential(RowReduction at) {
   const Key key{at.value, at.axes};
   if (const auto known = exponentials_.find(key); known != exponentials_.end()) return known->second;
   auto made = ++nodes_ > kMostRowNodes ? std::nullopt : computed_exponential(at);
+  if (made) nodes_ += static_cast<int>(made->work() / kProductsOfNode);
   return exponentials_[key] = made ? made : leaf(Kind::kExponential, at);
 }
 

@@ -29,8 +29,10 @@ void add(ProductSum& sum, const Powers& powers, double coefficient) {
 std::optional<ProductSum> product(const ProductSum& one, const ProductSum& other) {
   if (one.size() * other.size() > kMostProducts * kMostProducts) return std::nullopt;
   ProductSum made;
-  for (const auto& [powers, coefficient] : one)
+  for (const auto& [powers, coefficient] : one) {
     for (const auto& [more, by] : other) add(made, joined(powers, more, 1), coefficient * by);
+    if (made.size() > 2 * kMostProducts) return std::nullopt;  // so many seldom cancel each other
+  }
   return made.size() <= kMostProducts ? std::optional(made) : std::nullopt;
 }
 
@@ -92,6 +94,13 @@ bool RowRatio::is(double number) const {
   const auto above = product_of_all({{powers_, coefficient_ / number}}, above_),
              below = product_of_all({{Powers(), 1}}, below_);
   return above && below && are_same(*above, *below);
+}
+
+size_t RowRatio::work() const {
+  size_t work = 0;
+  for (const auto* sums : {&above_, &below_})
+    for (const ProductSum& sum : *sums) work += sum.size() * sum.size();
+  return work;
 }
 
 std::optional<ProductSum> RowRatio::products() const {

@@ -29,6 +29,8 @@ class RowRatio {
   bool is_zero() const { return coefficient_ == 0; }
   /// True if it is NUMBER whatever the unknowns are.
   bool is(double number) const;
+  /// How many products are made where it is multiplied with one like it.
+  size_t work() const;
   /// What it adds up, if it is no ratio; nullopt if it is one.
   std::optional<ProductSum> products() const;
 
