@@ -63,9 +63,13 @@ Value* InnerValues::again(const Node& node, size_t input, Value* value) {
   return again(node, inputs);
 }
 
-Value* InnerValues::again(const Node& node, const std::vector<Value*>& inputs) {
-  const auto& attributes = node.proto->attribute();
-  return build_.node(node.op(), inputs, {attributes.begin(), attributes.end()});
+Value* InnerValues::again(const Node& node, const std::string& op, const std::vector<Value*>& inputs) {
+  const auto& own = node.proto->attribute();
+  GraphBuilder::Attributes attributes(own.begin(), own.end());
+  const auto* axes = inputs.size() == 1 ? node.ints_attribute("axes") : nullptr;
+  if (!axes) return build_.node(op, inputs, attributes);
+  std::erase_if(attributes, [](const onnx::AttributeProto& attribute) { return attribute.name() == "axes"; });
+  return build_.along(op, *inputs[0], {axes->begin(), axes->end()}, attributes);
 }
 
 Value* InnerValues::slice(Value* value, Value* begin, Value* end, int64_t axis) {

@@ -28,8 +28,9 @@ class InnerValues {
   Value* swapped(Value* value, size_t rank);                          ///< with its last two axes, of RANK, exchanged
   /// What NODE makes with VALUE as its input number INPUT.
   Value* again(const Node& node, size_t input, Value* value);
-  /// What NODE makes of INPUTS.
-  Value* again(const Node& node, const std::vector<Value*>& inputs);
+  /// What NODE makes of INPUTS, or would as OP.
+  Value* again(const Node& node, const std::vector<Value*>& inputs) { return again(node, node.op(), inputs); }
+  Value* again(const Node& node, const std::string& op, const std::vector<Value*>& inputs);
   Value* slice(Value* value, Value* begin, Value* end, int64_t axis);
   Value* concat(const std::vector<Value*>& parts, int64_t axis);
   /// VALUE cut along AXIS into pieces of SIZES.

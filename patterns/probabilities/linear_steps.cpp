@@ -81,8 +81,7 @@ class Recomputed {
     if (adds != steps_.end()) return of(node.inputs[adds->probabilities]);
     std::vector<Value*> inputs;
     for (Value* input : node.inputs) inputs.push_back(of(input));
-    const auto& attributes = node.proto->attribute();
-    return inner_.build().node(node.op(), inputs, {attributes.begin(), attributes.end()});
+    return inner_.again(node, inputs);
   }
 
   const Value& source_;

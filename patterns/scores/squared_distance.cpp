@@ -61,10 +61,7 @@ const Node* other_squares(const Operands& difference, const ScoreWalk& walk, Fac
 /// The sum of squares that NODE is the root of; null if it is the root of anything else.
 Value* sum_under_root(Node& node, MatchContext& context) {
   if (node.is("ReduceL2") && node.input(0)) {
-    const auto& attributes = node.proto->attribute();
-    return InnerValues(node, context)
-        .build()
-        .node("ReduceSumSquare", {node.inputs.begin(), node.inputs.end()}, {attributes.begin(), attributes.end()});
+    return InnerValues(node, context).again(node, "ReduceSumSquare", {node.inputs.begin(), node.inputs.end()});
   }
   Value* under = node.is("Sqrt") && node.input(0) ? &canonical(*node.inputs[0], context.facts) : nullptr;
   return under && under->producer && squared_in(*under->producer, context.facts) ? under : nullptr;

@@ -175,6 +175,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& key
   const LoweredScores power = lowered_scores(weights.exponent, keys.behind, node, context);
   SoftmaxSite site = softmax_of(power, keys.behind, weights.form, node, context);
   site.times = keys.times;
+  site.hides_nan = weights.hides_nan;
   // What is as good as nothing beside a largest weight of 1 is a sink beside others.
   const bool is_sink = sum.is_inexact && site.exponent_offset;
   if (sum.bound > kMostBound * std::abs(weights.factor / sum.factor)) return std::nullopt;

@@ -41,6 +41,7 @@ struct SoftmaxSite {
   Value* values = nullptr;           ///< what of V makes the features that are divided; null: all of it
   size_t features = 0;               ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
   bool hides_infinity = false;       ///< a score of Inf leaves numbers, where the operator makes NaN
+  bool hides_nan = false;            ///< exponentials that are NaN were 0
   bool less_largest_of_all = false;  ///< LOWERED_BY is one number for several rows, which their scores make
   bool pairs_scores = false;         ///< a score of -inf makes NaN, where the operator makes 0
   bool is_less_others = false;       ///< LOWERED_BY is made of all scores of a row, and is not the largest

@@ -207,7 +207,7 @@ class Followers {
             (is_computed_product(*node, facts_) || is_computed_product(*use.node, facts_) || weighs_rows(*node, from)))
           found = from.by ? from.by : node;
         if (!are_of_scores_ && !keeps_places(*node)) continue;
-        if ((is_sum || !is_product(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
+        if ((is_sum || !is_product(*node) || mixes(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
       }
       if (from.value->is_output) leave_body(from);
     }
@@ -228,6 +228,12 @@ class Followers {
     Node* found = &node;
     while (found && found->graph != &graph) found = found->graph->owner();
     return found;
+  }
+
+  /// True if NODE, a product, mixes weights of several heads, queries or keys by constants.
+  bool mixes(const Node& node) {
+    const MaybeShape made = facts_.shape(*node.outputs[0]);
+    return shape_ && made && *made == *shape_;
   }
 
   bool keeps_places(const Node& node) {

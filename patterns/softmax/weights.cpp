@@ -174,6 +174,8 @@ bool serves_division_alone(Value& value, Value& core, Facts& facts) {
 std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
   Weights weights;
+  Value& whole = unguarded(value, facts);
+  weights.hides_nan = &canonical(whole, facts) != &canonical(value, facts);
   const NestedScope scope(context);
   SoftmaxSearch search(reader, context);
   const auto is_core = [&](Value& source) {
@@ -181,10 +183,10 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
     weights.softmax = search.in(source);
     return weights.softmax.has_value();
   };
-  weights.core = nearest_source(value, is_core, facts);
+  weights.core = nearest_source(whole, is_core, facts);
   if (!weights.core) return std::nullopt;
-  const auto form = FormReader(reader, context).in_terms_of(*weights.core, value);
-  if (!form || !keeps_shape(value, *weights.core, facts) || !take_form(*form, weights)) return std::nullopt;
+  const auto form = FormReader(reader, context).in_terms_of(*weights.core, whole);
+  if (!form || !keeps_shape(whole, *weights.core, facts) || !take_form(*form, weights)) return std::nullopt;
   if (weights.softmax && !serves_division_alone(value, *weights.core, facts)) return std::nullopt;
   if (weights.softmax) return weights;
   const auto exponent = exponent_in(*weights.core, reader, context);

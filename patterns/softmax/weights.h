@@ -22,6 +22,7 @@ struct Weights {
   Value* core = nullptr;
   ScoreForm form = {};  ///< of what the core is exp() of: that, and -inf
   double factor = 1;
+  bool hides_nan = false;                   ///< what is NaN of CORE is 0
   Exponent exponent = {};                   ///< what the core is exp() of, if it is no softmax
   std::optional<SoftmaxSite> softmax = {};  ///< that the core is, if it is no exponential
 };

@@ -103,8 +103,8 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   const bool is_of_fills = rows.holds_fills_alone[row] && !all_of_row(before, is_zero);
   if (assumed.scores_above_fill && (rows.reaches_fill[row] || is_of_fills)) return "scores-above-fill";
   if (assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
-  // Lowered by the largest of their row, scores have exponentials where they had some before.
-  if (assumed.exp_in_range && rows.leaves_exp_range[row] && (is_number || !was_number)) return "exp-in-range";
+  const bool leaves_exp_range = rows.leaves_exp_range[row] || was_nan;  // by a number of its row, which the node does not see
+  if (assumed.exp_in_range && leaves_exp_range && (is_number || !was_number)) return "exp-in-range";
   if (assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
   if (assumed.scores_finite && rows.overflows[row] && (was_nan || !assumed.overflow_was_nan)) return "scores-finite";
   if (assumed.values_were_nan && !rows.values_are_finite && was_nan && is_number) return "values-finite";
