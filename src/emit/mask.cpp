@@ -70,18 +70,17 @@ bool is_lost_in_sum(const ScoreTerm& term, Site& site) {
   });
 }
 
-/// MASK times the coefficient of TERM. Where rows are lowered before, no number leaves the type, and -inf stays -inf.
+/// MASK times the coefficient of TERM. Where rows are lowered before, and none holds more deep numbers than the lowest of all,
+/// none leaves the type.
 FloatMask scaled(FloatMask mask, const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
-  Value* number = mask.placed.value;
-  mask.placed.value = site.build.scaled(number, term.coefficient, type);
+  mask.placed.value = site.build.scaled(mask.placed.value, term.coefficient, type);
   const MaskContents contents = mask_contents(*term.value, site.facts);
-  if (std::abs(term.after_lowering) <= 1 || !(mask.least <= lowest_finite(type))) return mask;
+  const bool is_held = std::abs(term.after_lowering) > 1 && contents.may_hold_lowest && !contents.may_hold_minus_inf &&
+                       std::abs(term.coefficient) * contents.least >= lowest_finite(type);
+  if (!is_held) return mask;
   mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(lowest_finite(type), type)});
   mask.least = lowest_finite(type);
-  if (!contents.may_hold_minus_inf) return mask;
-  Value* is_infinite = site.build.node("Equal", {number, site.build.scalar(-INFINITY, type)});
-  mask.placed.value = site.build.node("Where", {is_infinite, number, mask.placed.value});
   return mask;
 }
 

@@ -58,15 +58,17 @@ double coefficient_of(const SiteInput& input, const Sdpa& sdpa) {
   return term ? term->coefficient : 1;
 }
 
-/// The part of it that takes lowest numbers out of their type.
-double coefficient_before_lowering(const SiteInput& input, const Sdpa& sdpa) {
+/// True if INPUT, multiplied once its rows are lowered, stays in its type, having no deep number but the lowest.
+bool is_held_in_type(const SiteInput& input, const Sdpa& sdpa) {
   const ScoreTerm* term = term_of(input, sdpa);
-  return term ? before_lowering(*term) : 1;
+  return term && std::abs(term->after_lowering) > 1 && term->coefficient > 0 && input.extremes.may_hold_lowest &&
+         input.extremes.least > kNearLowest * lowest_finite(input.type);
 }
 
 /// The lowest number that does not become -inf on its way to the scores.
 double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
-  return lowest_finite(input.type) / std::max(1.0, std::abs(coefficient_before_lowering(input, sdpa)));
+  const double taken_out = is_held_in_type(input, sdpa) ? 1 : std::abs(coefficient_of(input, sdpa));
+  return lowest_finite(input.type) / std::max(1.0, taken_out);
 }
 
 /// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that, and
@@ -146,6 +148,7 @@ class InputDraw {
         is_picked_(is_picked_from(*input.value, request.sdpa)),
         keys_of_input_(key_axis(input.value, dims, request.sdpa)),
         sign_(is_masked_from_above(input, request.sdpa) ? -1 : 1),
+        has_no_other_(is_held_in_type(input, request.sdpa)),
         most_length_(std::max<int64_t>(0, most_length(input.value, keys, request))),
         may_leave_range_(input.value != request.sdpa.nonpad_kv_seqlen && !mask_that_counts_from(input.value, request.sdpa)) {}
 
@@ -176,7 +179,7 @@ class InputDraw {
     if (value == -kInfinity && !may_hold_infinity()) value = lowest_;
     if (!(value <= kNearLowest * lowest_) || !std::isfinite(value)) return value;
     if (!may_hold_lowest()) return deepest_;
-    return extremes_.least > value && sign_ > 0 ? lowest_ : value;  // nothing of its own lies beside the lowest
+    return has_no_other_ && value > lowest_ ? lowest_ : value;
   }
 
   /// What masks a key lies at the upper end of a mask that is subtracted.
@@ -299,7 +302,8 @@ class InputDraw {
   bool is_further_part_;
   bool is_picked_;
   KeyAxis keys_of_input_;
-  double sign_;  ///< of a bias: what masks a key when it is subtracted lies at the other end
+  double sign_;        ///< of a bias: what masks a key when it is subtracted lies at the other end
+  bool has_no_other_;  ///< deep number than the lowest, beside which others leave what a coefficient can tell apart
   int64_t most_length_;
   bool may_leave_range_;  ///< of lengths: negative, or more than there are keys
 };

@@ -296,7 +296,7 @@ class RowReader {
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
       rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kMasking);
-      rows_.holds_fills_alone.push_back(hides_keys && is_hidden && std::isfinite(top));
+      rows_.is_finite.push_back(!rows_.overflows[row] && !holds_infinity);
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
