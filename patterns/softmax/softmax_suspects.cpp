@@ -157,8 +157,8 @@ bool may_be_weights(const Value* value, unsigned parts) {
   if (!maker || !is_of_weights(*maker)) return false;
   const unsigned wanted = maker->is("Div") ? kWeights | kWeightsInWords : kWeights;
   return std::ranges::any_of(maker->inputs, [wanted](const Value* input) {
-    const bool is_inverse = input && input->producer && input->producer->is("Reciprocal");
-    return (parts_in(input) & wanted) != 0 || (is_inverse && adds_up_exponentials(input));
+    const unsigned own = parts_in(input);
+    return (own & wanted) != 0 || ((own & kReciprocal) != 0 && adds_up_exponentials(input));
   });
 }
 

@@ -218,11 +218,27 @@ class Follower {
   /// Next to an extreme number anything may come out.
   Contents of_sum(const Node& node, DataType type) {
     const Contents one = follow(node.input(0)), other = follow(node.input(1));
+    if (node.is("Add") && is_finite(one) && is_masked(other)) return beside_masked(one, other, type);
+    if (node.is("Add") && is_finite(other) && is_masked(one)) return beside_masked(other, one, type);
     if (!one.ordinary() || !other.ordinary()) return {};
     const bool subtracts = node.is("Sub");
     const double least = subtracts ? one.least - other.greatest : one.least + other.least;
     const double greatest = subtracts ? one.greatest - other.least : one.greatest + other.greatest;
     return are_two_numbers(one, other) ? of_two(least, greatest, type) : of_range(least, greatest, type);
+  }
+
+  /// True if CONTENTS are -inf and others of two numbers.
+  static bool is_masked(const Contents& contents) {
+    return contents.extremes.may_hold_minus_inf && !contents.extremes.may_hold_lowest && contents.ends_alone;
+  }
+
+  /// The sum of finite ADDED and MASKED.
+  static Contents beside_masked(const Contents& added, const Contents& masked, DataType type) {
+    const Contents infinite = of_number(-INFINITY, type);
+    if (masked.least > masked.greatest) return infinite;
+    const double least = added.least + masked.least, greatest = added.greatest + masked.greatest;
+    return either_of(infinite,
+                     are_two_numbers(added, masked) ? of_two(least, greatest, type) : of_range(least, greatest, type));
   }
 
   Contents of_product(const Node& node, DataType type) {
