@@ -66,6 +66,7 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded && !why_rows_may_be_nan(sdpa, facts).empty();
   const bool may_empty_beside_sinks = !softmax.sinks.empty() && softmax.nan_without_keys && sdpa.terms.size() > 1;
   sdpa.less_others = softmax.is_less_others;
+  sdpa.less_row_numbers = sdpa.exponent_offset && (softmax.lowered_by || scores.lowered);
   sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity || may_empty_beside_sinks;
   if (scores.makes_nan_of_infinity)
     sdpa.preconditions.push_back(

@@ -102,7 +102,7 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
   if (assumed.rows_keep_a_key && keeps_no_key && (was_nan || !assumed.empty_rows_were_nan)) return "rows-keep-a-key";
   if (assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
-  const bool leaves_exp_range = rows.leaves_exp_range[row] || (was_nan && rows.is_finite[row]);  // less by other numbers
+  const bool leaves_exp_range = rows.leaves_exp_range[row] || (was_nan && rows.may_vanish[row]);
   if (assumed.exp_in_range && leaves_exp_range && (is_number || !was_number)) return "exp-in-range";
   if (assumed.scores_finite && rows.covers_infinity[row] && was_nan && is_number) return "scores-finite";
   if (assumed.scores_finite && rows.overflows[row] && (was_nan || !assumed.overflow_was_nan)) return "scores-finite";

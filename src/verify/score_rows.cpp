@@ -296,7 +296,7 @@ class RowReader {
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
       rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kMasking);
-      rows_.is_finite.push_back(!rows_.overflows[row] && !holds_infinity);
+      rows_.may_vanish.push_back(sdpa_.less_row_numbers && !rows_.overflows[row] && !holds_infinity);
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }

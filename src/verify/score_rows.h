@@ -19,7 +19,7 @@ struct ScoreRows {
   std::vector<bool> has_shallow_fill;  ///< some key's score is replaced by a fill that, added, would leave a trace of it
   std::vector<bool> leaves_type;   ///< what is added to every key is so low that with scores it may be below the model's types
   std::vector<bool> reaches_fill;  ///< some keys are masked, and all others have a bias as low as a fill
-  std::vector<bool> is_finite;     ///< all of its scores are, masks and biases added
+  std::vector<bool> may_vanish;    ///< finite scores are less by a number that the node does not see: exp() of all may be 0
   std::vector<bool> passes_clamp;  ///< a score may be as large as the model clamps them at, or nearly
   std::vector<bool> leaves_exp_range;  ///< exp() may overflow, or round all of the row to nearly nothing
   std::vector<bool> overflows;         ///< the scores before masks pass the type's range

@@ -103,7 +103,7 @@ TEST(MaskContents, Sums) {
 
 /// The negative of what is large: 0 - inf, 0 - highest.
 TEST(MaskContents, DifferencesOfLargeNumbers) {
-  EXPECT_EQ(contents("i = Log (zero) p = Neg (i) w = Where (c, p, zero) m = Sub (zero, w)"), kBoth);
+  EXPECT_EQ(contents("i = Log (zero) p = Neg (i) w = Where (c, p, zero) m = Sub (zero, w)"), kMinusInf);
   EXPECT_EQ(contents("p = Neg (low) w = Where (c, p, zero) m = Sub (zero, w)"), kBoth);
   EXPECT_EQ(contents("p = Neg (small) w = Where (c, p, zero) m = Sub (zero, w)"), kNone);
 }
@@ -120,6 +120,14 @@ TEST(MaskContents, Bounds) {
   EXPECT_EQ(contents("h = Clip (x, small, zero) m = Neg (h)"), kNone);
   EXPECT_EQ(contents("h = Max (x, zero) m = Neg (h)"), kBoth) << "the negative of +inf";
   EXPECT_EQ(contents("m = Clip (x, zero, small)"), kBoth) << "bounds in the wrong order";
+}
+
+/// Logarithms and inverses of two numbers are two again.
+TEST(MaskContents, FunctionsOfOnesAndZeros) {
+  EXPECT_EQ(contents("t = Cast <to = 1> (c) m = Log (t)"), kMinusInf);
+  EXPECT_EQ(contents("t = Cast <to = 1> (c) i = Reciprocal (t) m = Neg (i)"), kMinusInf);
+  EXPECT_EQ(contents("t = Cast <to = 1> (c) i = Log (t) m = Add (i, small)"), kMinusInf);
+  EXPECT_EQ(contents("m = Log (x)"), kBoth);
 }
 
 TEST(MaskContents, SumsThatLeaveTheRange) {

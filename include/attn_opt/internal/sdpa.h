@@ -129,9 +129,11 @@ struct Sdpa {
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
   bool less_others = false;          ///< the model subtracts another number of each row's scores than the largest of them
-  bool infinity_makes_nan = false;   ///< the model makes NaN of rows in which a score is -Inf
-  bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
-  bool hides_nan = false;            ///< so are those that are NaN for another reason
+  bool less_row_numbers =
+      false;  ///< exp() is taken of scores less numbers of rows that may be large, which a softmax does not see
+  bool infinity_makes_nan = false;  ///< the model makes NaN of rows in which a score is -Inf
+  bool guarded = false;             ///< probabilities of rows that the terms leave no key are 0
+  bool hides_nan = false;           ///< so are those that are NaN for another reason
 
   size_t products = 1;                      ///< with V, of the model's softmax: each is an attention of its own
   std::vector<OutputView> outputs;          ///< from the product with V downward
