@@ -13,8 +13,6 @@
 namespace attn_opt {
 namespace {
 
-std::string since(int version) { return " since opset " + std::to_string(version); }
-
 TypeLookup types_of(const RaiseSite& site) {
   return [&site](SchemaChange::Kind kind, int position) {
     const auto at = static_cast<size_t>(position);
@@ -26,15 +24,6 @@ std::string given_by_caller(const std::string& attribute) {
   return "attribute " + attribute + " is given by the function's caller";
 }
 
-const SchemaChange* first_touching(const SchemaStep& step, const onnx::NodeProto& node, const TypeLookup& type_of) {
-  const auto found = std::ranges::find_if(step.changes, [&](const auto& change) { return touches(change, node, type_of); });
-  return found == step.changes.end() ? nullptr : &*found;
-}
-
-bool has_rule(const std::string& op, const std::vector<SchemaStep>& steps) {
-  return std::ranges::any_of(steps, [&](const auto& step) { return find_step_rule(op, step.version) != nullptr; });
-}
-
 /// True if NODE has all that its schema requires, on which the rules rely.
 bool is_complete(const onnx::NodeProto& node, int opset) {
   const auto* schema = find_schema(node.op_type(), opset, "");
@@ -44,10 +33,6 @@ bool is_complete(const onnx::NodeProto& node, int opset) {
     return !named.second.required ||
            std::ranges::any_of(node.attribute(), [&named](const auto& attribute) { return attribute.name() == named.first; });
   });
-}
-
-std::string no_such_operator(const std::string& op, int opset) {
-  return "opset " + std::to_string(opset) + " has no operator " + op;
 }
 
 }  // namespace
@@ -79,32 +64,11 @@ tl::expected<NodeRaiser::Progress, NodeRaiser::Obstacle> NodeRaiser::follow(cons
   return Progress{};
 }
 
-bool NodeRaiser::never_changes(const std::string& op, int from) {
-  const auto [slot, added] = never_changes_[from].try_emplace(op, false);
-  if (!added) return slot->second;
-  const auto* steps = history_.steps(op, from, to_);
-  if (steps != nullptr && !has_rule(op, *steps)) {
-    slot->second = std::ranges::all_of(*steps, [](const auto& step) { return step.changes.empty(); });
-  }
-  return slot->second;
-}
-
-std::optional<std::string> NodeRaiser::change_of(const onnx::NodeProto& node, int from, const TypeLookup& type_of) {
-  if (never_changes(node.op_type(), from)) return std::nullopt;
-  const auto* steps = history_.steps(node.op_type(), from, to_);
-  if (steps == nullptr) return no_such_operator(node.op_type(), from);
-  for (const SchemaStep& step : *steps) {
-    if (find_step_rule(node.op_type(), step.version)) return "it means something else" + since(step.version);
-    if (const auto* change = first_touching(step, node, type_of)) return to_string(*change) + since(step.version);
-  }
-  return std::nullopt;
-}
-
 tl::expected<Draft, NodeRaiser::Obstacle> NodeRaiser::draft_of(const onnx::NodeProto& canonical, int from,
                                                                const RaiseSite& site) {
   Draft draft(canonical);
   for (Progress next{canonical.op_type(), from}; !next.op.empty();) {
-    const auto* steps = history_.steps(next.op, next.opset, to_);
+    const auto* steps = changes_.steps(next.op, next.opset);
     if (steps == nullptr) return tl::unexpected<Obstacle>(Obstacle{no_such_operator(next.op, next.opset)});
     auto progress = follow(*steps, draft, site);
     if (!progress) return tl::unexpected<Obstacle>(std::move(progress.error()));
@@ -153,10 +117,10 @@ NodeRaiser::Outcome NodeRaiser::convert(const RaiseSite& site, int from) {
 NodeRaiser::Outcome NodeRaiser::raise(const Node& node, int from) {
   using Failure = tl::unexpected<std::string>;
   if (loses_its_kernel(node.op(), from, to_)) return Failure("ONNX Runtime runs it only at lower opsets");
-  if (never_changes(node.op(), from)) return nullptr;
+  if (changes_.never_changes(node.op(), from)) return nullptr;
   const RaiseSite site(node, facts_);
   if (!node.bodies.empty()) {
-    if (auto change = change_of(*node.proto, from, types_of(site))) return Failure(std::move(*change));
+    if (auto change = changes_.of_node(*node.proto, from, types_of(site))) return Failure(std::move(*change));
     return nullptr;
   }
   const auto [known, added] = outcomes_[from].try_emplace(site_key(site));

@@ -8,8 +8,8 @@
 
 #include "src/opset/draft.h"
 #include "src/opset/draft_comparison.h"
+#include "src/opset/operator_changes.h"
 #include "src/opset/raise_site.h"
-#include "src/opset/schema_steps.h"
 
 namespace attn_opt {
 
@@ -23,10 +23,7 @@ class NodeRaiser {
 
   /// NODE is of opset FROM. Nodes that are alike share an outcome.
   Outcome raise(const Node& node, int from);
-
-  /// What stands in the way of a node that can only be left as it is; nothing if it is the same in the new
-  /// opset.
-  std::optional<std::string> change_of(const onnx::NodeProto& node, int from, const TypeLookup& type_of);
+  OperatorChanges& changes() { return changes_; }
 
  private:
   struct Obstacle {
@@ -36,7 +33,6 @@ class NodeRaiser {
   struct Progress;
 
   Outcome convert(const RaiseSite& site, int from);
-  bool never_changes(const std::string& op, int from);
   static tl::expected<Progress, Obstacle> follow(const std::vector<SchemaStep>& steps, Draft& draft, const RaiseSite& site);
   tl::expected<Draft, Obstacle> draft_of(const onnx::NodeProto& canonical, int from, const RaiseSite& site);
   /// Why DRAFT cannot stand for CANONICAL; nothing if it can.
@@ -45,9 +41,8 @@ class NodeRaiser {
 
   Facts& facts_;
   int to_;
-  SchemaHistory history_;
+  OperatorChanges changes_{to_};
   std::map<int, std::unordered_map<std::string, Outcome>> outcomes_;  ///< by opset and site_key()
-  std::map<int, std::unordered_map<std::string, bool>> never_changes_;
 };
 
 }  // namespace attn_opt

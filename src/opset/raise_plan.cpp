@@ -73,8 +73,7 @@ class Planner {
     std::optional<Miss> miss;
     for_each_node(std::as_const(view_.proto()), [&](const onnx::NodeProto& node) {
       if (miss || planned.contains(&node) || !is_of_onnx(node)) return;
-      const auto unknown_type = [](auto, int) { return onnx::TensorProto::UNDEFINED; };
-      const auto change = raiser_.change_of(node, from, unknown_type);
+      const auto change = raiser_.changes().of_node(node, from);
       if (change) miss = Miss{kMissId, nullptr, headed(node, from, opset_, "in a graph of training, " + *change), {}};
     });
     return miss;

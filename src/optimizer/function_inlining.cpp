@@ -9,6 +9,8 @@
 #include "attn_opt/internal/model_walk.h"
 #include "attn_opt/internal/opset_raise.h"
 #include "src/exec/plan.h"
+#include "src/io/onnx_domain.h"
+#include "src/opset/operator_changes.h"
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
 #include "src/optimizer/taken_branches.h"
@@ -102,20 +104,48 @@ WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>
   return sites;
 }
 
-/// Enters the functions that call one of NAMES, directly or not: a body can only come to light with its callers'.
-void add_callers(const onnx::ModelProto& model, std::set<FunctionName>& names) {
+/// Enters the functions of ALL that call one of NAMES, directly or not: a body can only come to light with its callers'.
+void add_callers(const onnx::ModelProto& model, const std::set<FunctionName>& all, std::set<FunctionName>& names) {
   for (size_t before = 0; before != names.size();) {
     before = names.size();
-    for (const auto& function : model.functions())
+    for (const auto& function : model.functions()) {
+      const FunctionName caller{function.domain(), function.name()};
       for_each_node(function, [&](const onnx::NodeProto& node) {
-        if (names.count({node.domain(), node.op_type()})) names.emplace(function.domain(), function.name());
+        if (names.contains({node.domain(), node.op_type()}) && all.contains(caller)) names.insert(caller);
       });
+    }
   }
 }
 
+/// True if the operators of FUNCTION mean the same at the opsets of MODEL, in which the functions CALLED are. What a call means
+/// is in the model, whatever version is imported.
+bool means_the_same_in(const onnx::ModelProto& model, const std::set<std::string>& called,
+                       const onnx::FunctionProto& function) {
+  for (const auto& import : function.opset_import()) {
+    const int own = static_cast<int>(import.version());
+    const int others = opset_version(model, import.domain());
+    if (others == 0 || others == own) continue;
+    OperatorChanges changes(others);
+    bool same = true;
+    for_each_node(function, [&](const onnx::NodeProto& node) {
+      const bool is_of_domain = node.domain() == import.domain() || (is_onnx(node.domain()) && is_onnx(import.domain()));
+      if (!is_of_domain || called.contains(function_key(node.domain(), node.op_type(), node.overload()))) return;
+      same = same && is_onnx(import.domain()) && changes.leave(node, own);
+    });
+    if (!same) return false;
+  }
+  return true;
+}
+
+/// All functions of MODEL, without those that say something else at its opsets.
 std::set<FunctionName> all_functions(const onnx::ModelProto& model) {
+  std::set<std::string> called;
+  for (const auto& function : model.functions())
+    called.insert(function_key(function.domain(), function.name(), function.overload()));
   std::set<FunctionName> names;
   for (const auto& function : model.functions()) names.emplace(function.domain(), function.name());
+  for (const auto& function : model.functions())
+    if (!means_the_same_in(model, called, function)) names.erase({function.domain(), function.name()});
   return names;
 }
 
@@ -152,7 +182,7 @@ std::set<FunctionName> functions_to_inline(Model& model, const OptimizeOptions& 
                                            const std::vector<const Pattern*>& chosen) {
   const std::set<FunctionName> all = all_functions(model.proto);
   WritableSites sites = writable_behind(model, all, options, chosen);
-  add_callers(model.proto, sites.covered);
+  add_callers(model.proto, all, sites.covered);
   if (sites.count == 0 && sites.lines > 0) {
     const WritableSites seen = writable_behind(model, {}, options, chosen);
     return seen.count == 0 && seen.lines == 0 ? all : sites.covered;

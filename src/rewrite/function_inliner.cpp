@@ -143,28 +143,8 @@ class FunctionInliner {
     return made;
   }
 
-  /// True if FUNCTION has nodes of DOMAIN that are no calls: what a call means is in the model, whatever version is imported.
-  bool has_operators_of(const std::string& domain, const onnx::FunctionProto& function) const {
-    bool has = false;
-    for_each_node(function, [&](const onnx::NodeProto& node) {
-      const bool is_of_domain = node.domain() == domain || (is_onnx(node.domain()) && is_onnx(domain));
-      has |= is_of_domain && !is_call(node);
-    });
-    return has;
-  }
-
-  bool is_call(const onnx::NodeProto& node) const {
-    return std::ranges::any_of(original_.functions(), [&node](const onnx::FunctionProto& function) {
-      return function.domain() == node.domain() && function.name() == node.op_type() && function.overload() == node.overload();
-    });
-  }
-
   bool can_be_inlined(const onnx::FunctionProto& function) const {
     if (may_be_an_operator(function.domain(), function.name())) return false;
-    for (const auto& import : function.opset_import()) {
-      const int own = opset_version(original_, import.domain());
-      if (own != 0 && own != import.version() && has_operators_of(import.domain(), function)) return false;
-    }
     bool takes_graphs = false;
     for_each_node(function, [&](const onnx::NodeProto& node) { takes_graphs |= refers_to_graphs(node); });
     const auto made = made_in(function.node());

@@ -54,9 +54,9 @@ class InlinedCalls {
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  ///< that were inlined
 };
 
-/// MODEL with the calls of the functions SELECTED inlined, and the functions removed. Left as they are: functions that import
-/// another opset than the model, that take graphs for attributes, or do not make all of their outputs. Calls of functions must
-/// end somewhere.
+/// MODEL with the calls of the functions SELECTED inlined, and the functions removed. Left as they are: functions that take
+/// graphs for attributes, or do not make all of their outputs. Operators in SELECTED must mean the same at the opsets that the
+/// model imports. Calls of functions must end somewhere.
 struct InlinedModel {
   onnx::ModelProto proto;
   InlinedCalls calls;

@@ -120,7 +120,7 @@ Model attention_in_function(int opset) {
 }
 
 TEST(Survives, AttentionInAFunctionOfAnotherOpset) {
-  Model model = attention_in_function(17);
+  Model model = attention_in_function(12);
   const std::string before = model.proto.SerializeAsString();
   const Report report = optimized(model);
   EXPECT_EQ(report.fused(), 0);
