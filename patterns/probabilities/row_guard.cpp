@@ -131,14 +131,11 @@ std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term
 
 constexpr int kMaxGuardSteps = 8;
 
-/// The node that makes VALUE, seen through copies; null if none does.
-Node* maker(Value& value, Facts& facts) { return canonical(value, facts).producer; }
-
 bool is_cast(const Node& node) { return node.is("Cast") || node.is("CastLike"); }
 
 /// True for a reader that asks whether probabilities are infinite, or of which sign.
 bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxGuardSteps) {
-  if (node.is("IsInf") || node.is("Less") || node.is("Greater")) return true;
+  if (node.is("IsInf") || node.is("Less") || node.is("Greater") || node.is("Equal")) return true;
   if (!is_cast(node) || !node.outputs[0] || steps == 0) return false;
   const Readers readers = readers_of(*node.outputs[0], facts);
   return std::ranges::any_of(
@@ -147,19 +144,9 @@ bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxGuardSte
 
 /// What CONDITION tells to be infinite where it HOLDS (or, if not, where it does not), seen through Casts; null if it may be
 /// so elsewhere.
-Value* infinite_value(Value& condition, Facts& facts, bool holds = true, int steps = kMaxGuardSteps) {
-  const Node* node = maker(condition, facts);
-  if (!node || steps == 0) return nullptr;
-  if (is_cast(*node)) return infinite_value(*node->inputs[0], facts, holds, steps - 1);
-  if (node->is("Not")) return infinite_value(*node->inputs[0], facts, !holds, steps - 1);
-  if (node->is(holds ? "And" : "Or"))
-    for (Value* input : node->inputs)
-      if (Value* found = input ? infinite_value(*input, facts, holds, steps / 2) : nullptr) return found;
-  if (!node->is("IsInf") || !holds) return nullptr;
-  Value* tested = &canonical(*node->inputs[0], facts);
-  while (tested->producer && is_cast(*tested->producer) && is_floating(facts.type(*tested->producer->inputs[0])))
-    tested = &canonical(*tested->producer->inputs[0], facts);
-  return tested;
+Value* infinite_value(Value& condition, Facts& facts, bool holds) {
+  const auto found = not_finite_where({&condition, holds}, facts);
+  return found && found->kind != NotFinite::Kind::kNaN ? &before_float_casts(*found->value, facts) : nullptr;
 }
 
 bool is_never_empty(Value& tested, Facts& facts) {

@@ -1,9 +1,64 @@
 #include "patterns/scores/conditions.h"
 
+#include <cmath>
+
 #include "attn_opt/canonical.h"
 #include "patterns/linear_function.h"
 
 namespace attn_opt {
+namespace {
+
+using NotFiniteKind = NotFinite::Kind;
+
+constexpr int kMaxAsked = 8;
+
+/// What NODE, a test that holds, finds infinite.
+std::optional<NotFinite> infinite_in(const Node& node, Facts& facts) {
+  if (node.is("IsInf") && node.input(0)) {
+    const bool positive = node.int_attribute("detect_positive", 1) != 0,
+               negative = node.int_attribute("detect_negative", 1) != 0;
+    if (!positive && !negative) return std::nullopt;
+    return NotFinite{node.inputs[0], !negative   ? NotFiniteKind::kPositive
+                                     : !positive ? NotFiniteKind::kNegative
+                                                 : NotFiniteKind::kInfinity};
+  }
+  if (!node.is("Equal") || !node.input(0) || !node.input(1)) return std::nullopt;
+  for (const size_t number : {0, 1})
+    if (const auto compared = facts.uniform(*node.inputs[number]); compared && std::isinf(*compared))
+      return NotFinite{node.inputs[1 - number], *compared > 0 ? NotFiniteKind::kPositive : NotFiniteKind::kNegative};
+  return std::nullopt;
+}
+
+/// The sign that CONDITION asks for, by a comparison with 0: 1, -1, or 0 if it asks something else.
+int sign_asked(const Condition& condition, Facts& facts) {
+  const Condition seen = affirmed(condition, facts);
+  const Node* node = seen.is_true ? seen.value->producer : nullptr;
+  if (!node || !(node->is("Greater") || node->is("Less")) || !node->input(0) || !node->input(1)) return 0;
+  const int sign = node->is("Greater") ? 1 : -1;
+  return facts.uniform(*node->inputs[1]) == 0.0 ? sign : facts.uniform(*node->inputs[0]) == 0.0 ? -sign : 0;
+}
+
+std::optional<NotFinite> not_finite_within(const Condition& whole, int steps, Facts& facts) {
+  if (Value* tested = nan_where(whole, facts)) return NotFinite{tested, NotFiniteKind::kNaN};
+  const Condition seen = affirmed(whole, facts);
+  if (seen.is_true && seen.value->producer)
+    if (auto infinite = infinite_in(*seen.value->producer, facts)) return infinite;
+  const auto both = steps > 0 ? conditions_of(seen, facts) : std::nullopt;
+  for (const size_t number : {0, 1}) {
+    auto found = both ? not_finite_within((*both)[number], steps / 2, facts) : std::nullopt;
+    if (!found) continue;
+    const int sign = found->kind == NotFiniteKind::kInfinity ? sign_asked((*both)[1 - number], facts) : 0;
+    if (sign != 0) found->kind = sign > 0 ? NotFiniteKind::kPositive : NotFiniteKind::kNegative;
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NotFinite> not_finite_where(const Condition& whole, Facts& facts) {
+  return not_finite_within(whole, kMaxAsked, facts);
+}
 
 Condition affirmed(const Condition& whole, Facts& facts) {
   constexpr int kMaxFunctions = 8;

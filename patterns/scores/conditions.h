@@ -27,6 +27,18 @@ std::optional<std::array<Condition, 2>> conditions_of(const Condition& whole, Fa
 /// tells something else.
 Value* nan_where(const Condition& whole, Facts& facts);
 
+/// A value that is not finite where a condition holds.
+struct NotFinite {
+  enum class Kind { kNaN, kInfinity, kPositive, kNegative };
+  Value* value = nullptr;
+  Kind kind = Kind::kNaN;
+};
+
+/// What is NaN, Inf or -Inf where WHOLE holds, whatever else is asked there; nullopt if WHOLE tells something else.
+///
+///   IsNaN(x), not (x == x)      IsInf(x), x == Inf, x == -Inf      IsInf(x) and x > 0, IsInf(x) and x < 0
+std::optional<NotFinite> not_finite_where(const Condition& whole, Facts& facts);
+
 /// True if NODE is x == x, which NaN alone does not fulfil.
 bool compares_with_itself(const Node& node, Facts& facts);
 

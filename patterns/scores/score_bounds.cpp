@@ -12,6 +12,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/products/products.h"
 #include "patterns/readers.h"
+#include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/squared_distance.h"
@@ -26,6 +27,7 @@ struct Bounds {
   Value* scores = nullptr;
   Value* least_value = nullptr;  ///< null: an attribute
   std::optional<double> least, most;
+  bool replaces_nan = false;
 };
 
 /// Nullopt if NODE bounds by something that is no number.
@@ -50,6 +52,27 @@ std::optional<Bounds> bounds_of(Node& node, Facts& facts) {
   return std::nullopt;
 }
 
+/// What NODE, a Where, puts in the place of what is not finite of one operand, which is there bounded by it, and NaN no score;
+/// nullopt if it may replace others.
+///
+///   Where(IsNaN(x), 0, x)  =>  x        Where(x == -Inf, f, x)  =>  Max(x, f)        Where(x == Inf, f, x)  =>  Min(x, Inf)
+std::optional<Bounds> bounds_of_choice(const Node& node, Facts& facts) {
+  constexpr size_t kHeld = 1, kOtherwise = 2;
+  for (const size_t kept : {kHeld, kOtherwise}) {
+    Value *scores = node.inputs[kept], *other = node.inputs[kHeld + kOtherwise - kept];
+    const auto number = facts.uniform(*other);
+    const auto replaced = number ? not_finite_where({node.inputs[0], kept == kOtherwise}, facts) : std::nullopt;
+    if (!replaced || &before_float_casts(*replaced->value, facts) != &before_float_casts(*scores, facts)) continue;
+    Bounds bounds{scores, other, {}, {}, replaced->kind == NotFinite::Kind::kNaN};
+    if (replaced->kind == NotFinite::Kind::kInfinity || !keeps_shape(*node.outputs[0], *scores, facts)) return std::nullopt;
+    if (replaced->kind == NotFinite::Kind::kPositive) bounds.most = std::numeric_limits<double>::max();
+    if (replaced->kind == NotFinite::Kind::kNegative) bounds.least = number;
+    const bool is_fill = !bounds.least || *bounds.least <= kHighestMaskFill;
+    return is_fill ? std::optional(bounds) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// The smallest size at which a score is clamped, by a bound that is not beyond all numbers of the scores.
 std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
   std::optional<double> clamp;
@@ -59,7 +82,7 @@ std::optional<double> clamp_of(const Bounds& bounds, double absorbing) {
 }
 
 bool hides_infinity(const Bounds& bounds) {
-  return (bounds.least && std::isfinite(*bounds.least)) || (bounds.most && std::isfinite(*bounds.most));
+  return bounds.replaces_nan || (bounds.least && std::isfinite(*bounds.least)) || (bounds.most && std::isfinite(*bounds.most));
 }
 
 /// A lowest number that scores have at least.
@@ -252,6 +275,31 @@ Value* before_logarithm(Node& node, const ScoreWalk& walk, MatchContext& context
   return is_whole && softmax->keys == keys ? softmax->input : nullptr;
 }
 
+/// The scores that NODE bounds as BOUNDS say.
+Ways bounded_by(const Bounds& bounds, Node& node, const ScoreWalk& walk, MatchContext& context) {
+  const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
+  const bool has_floor = bounds.least && std::isfinite(*bounds.least) && *bounds.least <= absorbing;
+  const auto clamp = clamp_of(bounds, absorbing);
+  if (!has_floor && !clamp) {
+    ScoreWalk next = step(walk, *bounds.scores, node.op() + "(nothing)");
+    next.hides_infinity |= hides_infinity(bounds);
+    return std::vector{std::move(next)};
+  }
+  if (walk.softcap != 0 || !walk.tensor_scales.empty() || (has_floor && walk.scale <= 0))
+    return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
+  if (clamp && !(*clamp * std::abs(walk.scale) >= -kHighestMaskFill))
+    return missed("scores.floor", &node, "scores may reach " + std::to_string(*clamp), walk.peeled);
+  ScoreWalk next = step(walk, *bounds.scores, node.op() + (clamp ? "(clamp)" : "(floor)"));
+  next.hides_infinity |= !clamp && hides_infinity(bounds);
+  if (has_floor) {
+    ATTN_OPT_MATCH(auto term, floor_term(bounds, node, walk, context));
+    next.terms.push_back(std::move(term));
+    ++next.changes;
+  }
+  if (clamp) next.clamp_at(*clamp * std::abs(walk.scale));
+  return std::vector{std::move(next)};
+}
+
 }  // namespace
 
 /// Log(Softmax(x))  =>  x - a number for each row, which a softmax does not see      Log(Exp(x))  =>  x
@@ -276,27 +324,14 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
     if (auto ways = peel_form(node, walk, context)) return ways;
   if (!bounds && walk.scale < 0) return std::vector{with_sign_inside(node, walk, context)};
   if (!bounds) return missed("scores.floor", &node, "scores are bounded by something that is no number", walk.peeled);
-  const double absorbing = absorbing_fill(context.facts.type(*node.outputs[0]));
-  const bool has_floor = bounds->least && std::isfinite(*bounds->least) && *bounds->least <= absorbing;
-  const auto clamp = clamp_of(*bounds, absorbing);
-  if (!has_floor && !clamp) {
-    ScoreWalk next = step(walk, *bounds->scores, node.op() + "(nothing)");
-    next.hides_infinity |= hides_infinity(*bounds);
-    return std::vector{std::move(next)};
-  }
-  if (walk.softcap != 0 || !walk.tensor_scales.empty() || (has_floor && walk.scale <= 0))
-    return missed("scores.floor-below-scale", &node, node.op(), walk.peeled);
-  if (clamp && !(*clamp * std::abs(walk.scale) >= -kHighestMaskFill))
-    return missed("scores.floor", &node, "scores may reach " + std::to_string(*clamp), walk.peeled);
-  ScoreWalk next = step(walk, *bounds->scores, node.op() + (clamp ? "(clamp)" : "(floor)"));
-  next.hides_infinity |= !clamp && hides_infinity(*bounds);
-  if (has_floor) {
-    ATTN_OPT_MATCH(auto term, floor_term(*bounds, node, walk, context));
-    next.terms.push_back(std::move(term));
-    ++next.changes;
-  }
-  if (clamp) next.clamp_at(*clamp * std::abs(walk.scale));
-  return std::vector{std::move(next)};
+  return bounded_by(*bounds, node, walk, context);
+}
+
+Ways peel_replaced(Node& node, const ScoreWalk& below, MatchContext& context) {
+  const auto bounds = bounds_of_choice(node, context.facts);
+  if (!bounds) return missed("scores.operator", &node, node.op(), below.peeled);
+  ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
+  return bounded_by(*bounds, node, walk, context);
 }
 
 std::optional<ScoreWalk> peel_maximum(Node& node, const ScoreWalk& walk, MatchContext& context) {

@@ -158,8 +158,10 @@ Ways peel_tanh(Node& node, const ScoreWalk& walk, MatchContext& context) {
   return peel_softcap(node, *tanh, walk, context);
 }
 
-/// A maximum that is subtracted, or a form of scores.
+/// A maximum that is subtracted, what is not finite that is replaced, or a form of scores.
 Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (node.is("Where"))
+    if (auto ways = peel_replaced(node, walk, context)) return ways;
   auto lowered = peel_maximum(node, walk, context);
   if (lowered && !walk.sinks) return std::vector{*std::move(lowered)};
   // Numbers of rows that are made of no scores are a bias beside sinks.
