@@ -93,7 +93,7 @@ char query_letter(const std::string& scores, const std::string& values, const Sh
 
 /// LEADING letters told apart into batch and heads: the last is the heads', or that which stands beside the features of V, if
 /// its size alone is a number, or both or neither are and no heads share values. Letters that V has not are heads that share
-/// the values of one, and stand behind it.
+/// the values of one, which is the last that is a number above 1, if any is, and stand behind it.
 Letters by_role(const std::string& leading, const std::string& values, char feature, const Shape& sizes) {
   const std::string own = letters(leading, [&](char letter) { return has_letter(values, letter); });
   const std::string sharing = letters(leading, [&](char letter) { return !has_letter(values, letter); });
@@ -104,6 +104,9 @@ Letters by_role(const std::string& leading, const std::string& values, char feat
     const auto is_number = [&](char letter) { return sizes[values.find(letter)].is_constant(); };
     const auto is_better = [&] { return is_number(beside) == is_number(own.back()) ? sharing.empty() : is_number(beside); };
     found.heads = beside && has_letter(own, beside) && is_better() ? beside : own.back();
+    const auto may_be_heads = [&](char letter) { return is_number(letter) && !sizes[values.find(letter)].is(1); };
+    const auto counted = std::find_if(own.rbegin(), own.rend(), may_be_heads);
+    if (!sharing.empty() && !is_number(found.heads[0]) && counted != own.rend()) found.heads = *counted;
   }
   found.batch = letters(own, [&](char letter) { return !has_letter(found.heads, letter); });
   found.heads += sharing;

@@ -231,7 +231,9 @@ AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& spli
     }
     parts.insert(parts.end(), sizes.begin() + 1, sizes.end());
     of_parts.insert(of_parts.end(), roles.begin() + 1, roles.end());
-    return AxisMap::of(parts, of_parts).regrouped(sizes).value_or(AxisMap::of(sizes, roles));
+    Shape taken = sizes;
+    taken[0] = own->batch * own->heads;
+    return AxisMap::of(parts, of_parts).regrouped(taken).value_or(AxisMap::of(sizes, roles));
   };
   if (side.order.empty()) return map_of(shape, side.roles);
   Shape ordered;

@@ -38,6 +38,12 @@ void widen(Dim& joint, const Dim& size, const Facts& facts) {
   if (joint != size) joint = joint_size(joint, size, facts);  // most sizes are the same, and most of these one symbol
 }
 
+/// A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts, and so does a Mul.
+bool takes_keys_of_values(const Site& site) {
+  const Node* product = site.sdpa.outputs.front().value->producer;
+  return product && !product->is("Einsum") && !product->is("ReduceSum") && !product->is("ReduceMean");
+}
+
 Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
   Shape joint = site.scores;
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
@@ -46,11 +52,7 @@ Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& o
         widen(joint[*axis], operand->shape[i], site.facts);
   for (size_t back = 0; mask && back < std::min<size_t>(mask->shape.size(), 4); ++back)
     widen(joint[3 - back], mask->shape[mask->shape.size() - 1 - back], site.facts);
-  // A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts, and so does a Mul.
-  const Node* product = site.sdpa.outputs.front().value->producer;
-  const bool is_given_by_values =
-      !joint[Site::kKeys].is_constant() && product && !product->is("Einsum") && !product->is("ReduceSum");
-  if (is_given_by_values)
+  if (!joint[Site::kKeys].is_constant() && takes_keys_of_values(site))
     joint[Site::kKeys] = plan.has_past ? site.scores[Site::kKeys] : operands.v.shape[operands.v.shape.size() - 2];
   return joint;
 }
@@ -61,12 +63,15 @@ bool must_expand(const Dim& size, Site::Axis axis, const Dim& joint) {
   return axis == Site::kBatch || axis == Site::kHeads || size.is(1) || joint.is_constant() || is_symbol(size);
 }
 
-/// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is.
-std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const WritingPlan& plan, Site& site) {
+/// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is. Without a mask, nothing but keys makes the
+/// scores' keys.
+std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const WritingPlan& plan, const Placed* mask,
+                                  Site& site) {
   Shape target(operand.shape.size(), 1);
   bool expands = false;
   for (size_t i = 0; i < operand.shape.size(); ++i) {
     const auto axis = axis_of(operand, i, is_query);
+    if (axis == Site::kKeys && !mask && takes_keys_of_values(site) && !operand.shape[i].is(1)) continue;
     if (!axis || !is_joint(*axis, is_query, plan) || !must_expand(operand.shape[i], *axis, site.scores[*axis])) continue;
     if (site.scores[*axis].is_constant()) site.equal_sizes.emplace_back(operand.shape[i], site.scores[*axis]);
     target[i] = site.scores[*axis];
@@ -111,7 +116,7 @@ Matched<void> join_features(const WritingPlan& plan, Operands& operands, Expansi
 Matched<void> expand(const WritingPlan& plan, const Placed* mask, Operands& operands, Site& site) {
   Expansions expansions;
   for (Placed* operand : {&operands.q, &operands.k, &operands.v})
-    if (auto target = expansion_of(*operand, operand == &operands.q, plan, site))
+    if (auto target = expansion_of(*operand, operand == &operands.q, plan, mask, site))
       expansions.emplace_back(operand, *std::move(target));
   if (operands.q.shape.back() != operands.k.shape.back()) ATTN_OPT_DONE(join_features(plan, operands, expansions, site));
   if (expansions.empty()) return {};

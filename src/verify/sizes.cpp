@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "src/match/sizes/dim_division.h"
 #include "src/match/sizes/sole_atom.h"
 #include "src/verify/shrinking.h"
 #include "src/verify/solved_sizes.h"
@@ -149,7 +150,6 @@ std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& di
       return numbers[i % numbers.size()] * (1 + static_cast<int64_t>(i / numbers.size()));
     };
   };
-  auto is_free = [&](const std::string& symbol) { return std::ranges::find(symbols, symbol) != symbols.end(); };
   const bool is_large = elements_of(site, sdpa, add(from_sequence(0))) > kMaxElements;
   if (const auto batch = sole_open_batch(sdpa); batch && is_large && symbols.size() == 1) {
     assignments.front().set(symbols[0], 1);
@@ -163,8 +163,7 @@ std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& di
   };
   if (!add_if_small(1) && !add_if_small(3)) add(from_sequence(2));
   auto add_case = [&](const std::string& symbol, int64_t number) {
-    if (!is_free(symbol)) return;
-    add(from_sequence(0)).set(symbol, number);
+    if (std::ranges::find(symbols, symbol) != symbols.end()) add(from_sequence(0)).set(symbol, number);
   };
   add_case(symbol_name(rows_of(sdpa.q)), 1);
   add_case(past_symbol(sdpa), 0);
@@ -200,6 +199,7 @@ void SizeEquations::read_assumptions() {
 }
 
 void SizeEquations::add(const Dim& one, const Dim& other) {
+  if (Dim less = one, as_much_less = other; cancel_common(less, as_much_less)) return add(less, as_much_less);
   define(one, other);
   define(other, one);
   define_product(one, other);

@@ -50,30 +50,6 @@ int64_t floor_of(int64_t a, int64_t b) {
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-/// Divides A and B by what all their terms share: a positive number and sizes. Where those are 0 the quotient
-/// is not defined anyway. False if they share nothing.
-bool cancel_common(Dim& a, Dim& b) {
-  int64_t common = 0;
-  std::vector<AtomRef> factors = a.terms()[0].factors;
-  for (const Dim* dim : {&a, &b}) {
-    for (const Term& term : dim->terms()) {
-      if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
-      common = std::gcd(common, term.coefficient);
-      std::vector<AtomRef> shared;
-      std::ranges::set_intersection(factors, term.factors, std::back_inserter(shared), by_name);
-      factors = std::move(shared);
-    }
-  }
-  std::erase_if(factors, [](const AtomRef& factor) { return factor->may_be_negative; });
-  const Dim divisor = of_term({common, factors});
-  if (divisor.is(1)) return false;
-  std::optional<Dim> smaller_a = exact_quotient(a, divisor), smaller_b = exact_quotient(b, divisor);
-  if (!smaller_a || !smaller_b) return false;
-  a = *std::move(smaller_a);
-  b = *std::move(smaller_b);
-  return true;
-}
-
 /// Takes out of A what B divides, so that 0 <= every coefficient left < B for a number B; returns its
 /// quotient.
 Dim take_whole_part(Dim& a, const Dim& b) {
@@ -149,6 +125,29 @@ std::optional<Dim> parted(const AtomRef& first, const AtomRef& rest) {
 }
 
 }  // namespace
+
+bool cancel_common(Dim& a, Dim& b) {
+  if (a.is(0) || b.is(0)) return false;
+  int64_t common = 0;
+  std::vector<AtomRef> factors = a.terms()[0].factors;
+  for (const Dim* dim : {&a, &b}) {
+    for (const Term& term : dim->terms()) {
+      if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
+      common = std::gcd(common, term.coefficient);
+      std::vector<AtomRef> shared;
+      std::ranges::set_intersection(factors, term.factors, std::back_inserter(shared), by_name);
+      factors = std::move(shared);
+    }
+  }
+  std::erase_if(factors, [](const AtomRef& factor) { return factor->may_be_negative; });
+  const Dim divisor = of_term({common, factors});
+  if (divisor.is(1)) return false;
+  std::optional<Dim> smaller_a = exact_quotient(a, divisor), smaller_b = exact_quotient(b, divisor);
+  if (!smaller_a || !smaller_b) return false;
+  a = *std::move(smaller_a);
+  b = *std::move(smaller_b);
+  return true;
+}
 
 bool join_parts(std::vector<Term>& terms) {
   for (size_t i = 0; i < terms.size(); ++i) {
