@@ -30,6 +30,7 @@ struct Verification {
   bool shared = false;                    ///< an equal site was verified before
   std::vector<std::string> explained_by;  ///< ids of assumed preconditions that differences were put down to
   std::vector<Precondition> found = {};   ///< those of them that the rewrite did not list: draws showed that it needs them
+  bool is_of_zero_row = false;            ///< kFailed: the model makes 0 of the row that differs
 };
 
 /// Limits of the verification of one site.

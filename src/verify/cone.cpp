@@ -1,6 +1,7 @@
 #include "src/verify/cone.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <unordered_set>
 
@@ -87,6 +88,22 @@ Cone cone_of_body(const Graph& body) {
   for (Value* output : body.outputs())
     if (output && output->graph != &body) cone.leaves.push_back(output);
   return cone;
+}
+
+bool depends(Value& below, const Value& above, const std::unordered_set<const Value*>& ends) {
+  std::deque<Value*> pending;
+  std::unordered_set<const Value*> seen(ends);
+  if (seen.insert(&below).second) pending.push_back(&below);
+  for (size_t nodes = 0; !pending.empty() && nodes < kMaxDependenceNodes; pending.pop_front()) {
+    const Node* producer = pending.front()->producer;
+    if (!producer) continue;
+    ++nodes;
+    for (Value* read : reads_of(*producer)) {
+      if (read == &above) return true;
+      if (seen.insert(read).second) pending.push_back(read);
+    }
+  }
+  return false;
 }
 
 }  // namespace attn_opt

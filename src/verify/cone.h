@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 #include <vector>
 
 #include "attn_opt/graph.h"
@@ -23,5 +24,11 @@ Expected<Cone> cone_of(const std::vector<Value*>& roots, const std::function<boo
 
 /// The nodes of BODY that its outputs need; leaves are captured values and its own inputs and initializers.
 Cone cone_of_body(const Graph& body);
+
+inline constexpr size_t kMaxDependenceNodes = 200;
+
+/// True if kMaxDependenceNodes at most lead from ABOVE to BELOW, and not by ENDS: the nearest are asked first, what stands
+/// above all of them is not.
+bool depends(Value& below, const Value& above, const std::unordered_set<const Value*>& ends = {});
 
 }  // namespace attn_opt

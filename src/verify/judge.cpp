@@ -152,9 +152,10 @@ Judgement judge_rows(const Compared& compared, const AlignedRows& rows, double l
     }
     judgement.has_equal_rows = judgement.has_equal_rows || !rows.are_score_rows || !compared.rows.is_empty[row];
   }
+  judgement.is_of_zero_row = judgement.difference > limit && largest(rows.before_row(worst)) == 0;
   if (judgement.difference == kInfinity)
     judgement.failure = "NaN or infinity on one side alone";
-  else if (judgement.difference > limit && largest(rows.before_row(worst)) == 0)
+  else if (judgement.is_of_zero_row)
     judgement.failure = "differs where its row is 0,";  // of which nothing is a part
   else if (judgement.difference > limit)
     judgement.failure = "differs by " + shown(judgement.difference) + unit;
@@ -348,7 +349,7 @@ Assumed::Assumed(std::span<const Precondition> preconditions) {
 
 void Judgement::merge(const Judgement& other) {
   difference = std::max(difference, other.difference);
-  if (failure.empty()) failure = other.failure;
+  if (failure.empty()) std::tie(failure, is_of_zero_row) = std::tie(other.failure, other.is_of_zero_row);
   explained_by.insert(other.explained_by.begin(), other.explained_by.end());
   has_equal_rows = has_equal_rows || other.has_equal_rows;
   is_unlike = is_unlike || other.is_unlike;

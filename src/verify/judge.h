@@ -45,6 +45,7 @@ struct Judgement {
   std::set<std::string> explained_by;  ///< ids of the preconditions that explain the rest
   bool has_equal_rows = false;         ///< some row that keeps a key is equal, and so no precondition was needed for it
   bool is_unlike = false;              ///< of another type or shape
+  bool is_of_zero_row = false;         ///< FAILURE is of a row of which the side before makes 0
 
   void merge(const Judgement& other);
 };

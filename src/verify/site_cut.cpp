@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/executor.h"
+#include "attn_opt/operator_traits.h"
 #include "src/emit/equal_sizes.h"
 #include "src/verify/twin_inputs.h"
 
@@ -15,8 +16,6 @@ namespace attn_opt {
 namespace {
 
 using ValueSet = std::unordered_set<const Value*>;
-
-constexpr size_t kMaxDependenceNodes = 200;
 
 bool is_of_file(const Node& node) { return node.placement == Placement::kOfFile; }
 
@@ -151,12 +150,15 @@ class SiteCutter {
     const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
     bool found = false;
     // What an earlier edit wrote is read by both sides, and what it is computed from by one. What such an edit's node reads may
-    // stand above what the site's own nodes read.
+    // stand above what the site's own nodes read; so may what a guard of rows reads of their mask.
     const bool has_earlier = holds_earlier();
     for (Value* below : site_.before.leaves)
-      for (Value* value : site_.before.leaves)
-        if (below->producer && (has_earlier || is_written(*below)) && is_bound_to(*below, *value))
-          found |= computed_.insert(below).second;
+      for (Value* value : site_.before.leaves) {
+        const bool is_guarded =
+            context_.computes_masks && !read_after.count(value) && !is_given_operand(*below) && is_reduced_alone(*value);
+        const bool may_be_bound = has_earlier || is_written(*below) || is_guarded;
+        if (below->producer && may_be_bound && is_bound_to(*below, *value)) found |= computed_.insert(below).second;
+      }
     for (Value* value : site_.after.leaves) {
       if (made_before(*value) || !read_by_after_.count(value)) continue;
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
@@ -230,6 +232,22 @@ class SiteCutter {
     return is_operand;
   }
 
+  /// True if the side after makes Q, K or V of VALUE.
+  bool is_given_operand(const Value& value) const {
+    const auto operands = std::span(given_leaves_).first(std::min(given_leaves_.size(), kOperands));
+    return std::ranges::any_of(operands, [&](const ValueSet& leaves) { return leaves.contains(&value); });
+  }
+
+  /// True if the side before takes a number for each row of VALUE, and of no scores.
+  bool is_reduced_alone(const Value& value) const {
+    return std::ranges::any_of(site_.before.nodes, [&](const Node* node) {
+      Value* made = has(*node, Trait::kReduces) ? node->output(0) : nullptr;
+      return made && depends(*made, value) && std::ranges::none_of(site_.before.leaves, [&](const Value* leaf) {
+               return is_given_operand(*leaf) && depends(*made, *leaf);
+             });
+    });
+  }
+
   /// True if BELOW, a cut, has to be computed from ABOVE.
   bool is_bound_to(Value& below, const Value& above) const {
     return &below != &above && !is_operand_apart(below, above) && depends(below, above);
@@ -251,24 +269,6 @@ class SiteCutter {
   }
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
-
-  /// True if a few nodes at most lead from ABOVE to BELOW, and not by ENDS: the nearest are asked first, what stands above all
-  /// of them is not.
-  static bool depends(Value& below, const Value& above, const ValueSet& ends = {}) {
-    std::deque<Value*> pending;
-    ValueSet seen(ends);
-    if (seen.insert(&below).second) pending.push_back(&below);
-    for (size_t nodes = 0; !pending.empty() && nodes < kMaxDependenceNodes; pending.pop_front()) {
-      const Node* producer = pending.front()->producer;
-      if (!producer) continue;
-      ++nodes;
-      for (Value* read : reads_of(*producer)) {
-        if (read == &above) return true;
-        if (seen.insert(read).second) pending.push_back(read);
-      }
-    }
-    return false;
-  }
 
   /// What is known of VALUE's contents without running anything.
   const SiteInput& known(Value& value) {

@@ -50,6 +50,7 @@ struct CutContext {
   Facts& facts;
   const TensorStore& tensors;
   const ReadNodes& read;
+  bool computes_masks = false;  ///< of what the side before alone reads of them, such as a guard of rows; else they are drawn
 };
 
 inline constexpr size_t kMaxSiteNodes = 4000;

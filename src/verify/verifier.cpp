@@ -169,7 +169,10 @@ class SiteCheck {
     result_.algebra_difference = std::max(result_.algebra_difference, result->algebra.difference);
     result_.type_difference_ulp = std::max(result_.type_difference_ulp, result->in_type.difference);
     for (const auto* judgement : {&result->algebra, &result->in_type}) {
-      if (!judgement->failure.empty()) return failed(judgement->failure + on_draw(request.kind, request.sizes));
+      if (!judgement->failure.empty()) {
+        result_.is_of_zero_row = judgement->is_of_zero_row;
+        return failed(judgement->failure + on_draw(request.kind, request.sizes));
+      }
       for (const auto& id : judgement->explained_by) explain(id);
       has_equal_rows_ = has_equal_rows_ || judgement->has_equal_rows;
     }
@@ -236,7 +239,15 @@ struct Verifier::Impl {
       : context(given), tensors(store), options(chosen), functions(given.view), read(chosen.calls), equations(given.facts) {}
 
   Verification verify(const Emission& emission, const Sdpa& sdpa) {
-    auto site = cut_site(emission, sdpa, {context.facts, tensors, read});
+    Verification result = verify_cut(emission, sdpa, false);
+    // A guard that reads a mask above the cut is given other rows than the mask: it may make 0 of some that are whole there.
+    if (!sdpa.guarded || sdpa.hides_nan || !result.is_of_zero_row) return result;
+    Verification as_computed = verify_cut(emission, sdpa, true);
+    return as_computed.verdict == Verdict::kVerified ? as_computed : result;
+  }
+
+  Verification verify_cut(const Emission& emission, const Sdpa& sdpa, bool computes_masks) {
+    auto site = cut_site(emission, sdpa, {context.facts, tensors, read, computes_masks});
     if (!site && site.error().code == ErrorCode::kInvalidInput) return without_draws(Verdict::kFailed, site.error().message());
     if (!site) return unverified(site.error());
     if (const std::string fault = read.wiring_fault(site->before.nodes); !fault.empty())
