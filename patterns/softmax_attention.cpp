@@ -205,8 +205,11 @@ class SoftmaxAttention : public Pattern {
     if (may_make_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
-    auto softmax = multiple_of_softmax_at(anchor, context);
     Value& made = *anchor.outputs[0];
+    const Node* copied = canonical(made, context.facts).producer;
+    if (copied && copied != &anchor && may_be_softmax(*copied))
+      return missed(std::string(kNotAttention), &anchor, "");  // it is told there
+    auto softmax = multiple_of_softmax_at(anchor, context);
     auto blocks = softmax || may_copy_product(made, context.facts) ? std::nullopt : key_blocks(made, false, context);
     const Node* maker = blocks ? canonical(*blocks->made, context.facts).producer : &anchor;
     if (maker && maker != &anchor && may_be_softmax(*maker))

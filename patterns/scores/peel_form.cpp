@@ -27,7 +27,7 @@ constexpr int kMaxExpanded = 8;
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {
   constexpr std::array kOthers = {"CastLike", "Clip",    "Tanh",  "Concat", "Dropout", "Log", "LogSoftmax", "Softmax", "Exp",
-                                  "Pow",      "Sigmoid", "Slice", "Split",  "Gather",  "Abs", "Sign",       "Relu"};
+                                  "Pow",      "Sigmoid", "Slice", "Split",  "Gather",  "Abs", "Sign",       "Relu",    "TopK"};
   return !form_operands(node).empty() || has(node, Trait::kKeepsAll) || has(node, Trait::kElementwise) || node.is("Conv") ||
          std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }

@@ -221,8 +221,10 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
     return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
   };
   if (walk.last_node() != softmax.product) return miss("another product of the exponentials is divided");
+  // Of what rows are chosen 0 by, the sums may be divided by later; of what was NaN they are NaN.
+  const bool hides_nan = walk.guard && (walk.guard->asks_each() || walk.guard->hides_nan);
   const bool are_exponentials = softmax.sum || !walk.summed;
-  if (walk.guard && are_exponentials) return miss("the exponentials are changed before the product");
+  if (hides_nan && are_exponentials) return miss("the exponentials are changed before the product");
   const bool may_be_moved = std::ranges::all_of(walk.steps, &LinearStep::is_number) && !walk.sinks;
   if (softmax.moved) return may_be_moved ? Matched<void>() : miss("the exponentials are changed before the product");
   if (!has_known_sizes(softmax, walk, output, context.facts)) return miss("sizes that are not known to be equal");

@@ -199,13 +199,12 @@ class Followers {
     for (size_t i = 0; i < values_.size() && values_.size() < kMaxFollowers; ++i) {
       const Followed from = values_[i];
       for (const Use& use : from.value->uses) {
-        Node* node = use.node ? node_in(*from.value->graph, *use.node) : nullptr;
+        Node* node = use.node;
         if (!node || !node->output(0) || node->is("Shape")) continue;
         if (is_softmax(*node)) return nullptr;
         const bool is_sum = adds_up(*node, facts_);
-        if (!found &&
-            (is_computed_product(*node, facts_) || is_computed_product(*use.node, facts_) || weighs_rows(*node, from)))
-          found = from.by ? from.by : node;
+        if (!found && (is_computed_product(*node, facts_) || weighs_rows(*node, from))) found = from.by ? from.by : node;
+        enter_bodies(*node, static_cast<size_t>(use.input), from);
         if (!are_of_scores_ && !keeps_places(*node)) continue;
         if ((is_sum || !is_product(*node) || mixes(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
       }
@@ -223,17 +222,10 @@ class Followers {
     bool is_sum = false;
   };
 
-  /// NODE, or the node of GRAPH in whose bodies it stands; null if it stands elsewhere.
-  static Node* node_in(const Graph& graph, Node& node) {
-    Node* found = &node;
-    while (found && found->graph != &graph) found = found->graph->owner();
-    return found;
-  }
-
   /// True if NODE, a product, mixes weights of several heads, queries or keys by constants.
   bool mixes(const Node& node) {
     const MaybeShape made = facts_.shape(*node.outputs[0]);
-    return shape_ && made && *made == *shape_;
+    return shape_ && made && std::ranges::is_permutation(*made, *shape_);
   }
 
   bool keeps_places(const Node& node) {
@@ -265,6 +257,12 @@ class Followers {
 
   void enter(const Node& node, const Followed& from, bool is_sum) {
     for (Value* made : node.outputs) add(made, node, from, is_sum);
+  }
+
+  /// FROM is input NUMBER of NODE, a Loop or Scan, and so of its body.
+  void enter_bodies(const Node& node, size_t number, const Followed& from) {
+    for (const Graph* body : node.bodies)
+      if (number < body->inputs().size()) add(body->inputs()[number], node, from, false);
   }
 
   /// What the node has of FROM, an output of its body, is read like it. A branch that is taken in every run is looked at where
