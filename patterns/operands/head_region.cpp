@@ -264,12 +264,7 @@ class Region {
       written_[node.outputs[0]] = inner.reshaped(inputs[0], *wanted_shape(node, facts_));
       return;
     }
-    GraphBuilder::Attributes attributes(node.proto->attribute().begin(), node.proto->attribute().end());
-    if (has(node, Trait::kReduces)) {
-      if (const auto* axes = node.ints_attribute("axes")) inputs.push_back(inner.build().ints({axes->begin(), axes->end()}));
-      std::erase_if(attributes, [](const onnx::AttributeProto& attribute) { return attribute.name() == "axes"; });
-    }
-    written_[node.outputs[0]] = inner.build().node(node.op(), inputs, attributes);
+    written_[node.outputs[0]] = inner.again(node, inputs);
   }
 
   Value& value_;

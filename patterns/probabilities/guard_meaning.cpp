@@ -37,9 +37,8 @@ ScoreTerm* repeated_mask(const RowGuard& guard, Reading& reading, MatchContext& 
     std::vector<ScoreTerm> above{term};
     above[0].value = term.parts.values[0];
     const ScoreTerm* repeated = masked_again(guard, above, context);
-    const bool is_bias = term.kind == ScoreTerm::Kind::kBias;
     if (!repeated) continue;
-    if (is_bias) {  // it hides the keys as it is, but for what is not finite among their scores
+    if (term.kind == ScoreTerm::Kind::kBias) {  // it hides the keys as it is, but for what is not finite among their scores
       if (std::isfinite(repeated->fill) || !context.accepted.accepts("scores-finite")) continue;
       reading.overlooked = "by '" + guard.mask->name + "', whatever their scores are";
       return &term;

@@ -55,11 +55,18 @@ std::optional<Compared> compared_by(const Node& node, Facts& facts) {
   return std::nullopt;
 }
 
-/// VALUE before casts of numbers that are 0 or 1, or counts.
-Value& uncast(Value& value, Facts& facts) {
+/// True if TYPE holds each number of keys that there may be, or what is as far above 0.
+bool holds_counts(DataType type) {
+  return is_floating(type) || (type != onnx::TensorProto::BOOL && element_size(type) >= sizeof(int32_t));
+}
+
+/// VALUE before casts of numbers that are 0 or 1, or counts: these only through types that hold them.
+Value& uncast(Value& value, Facts& facts, bool are_counts = false) {
   Value* seen = &canonical(value, facts);
-  for (int cast = 0; cast < kMaxCasts && seen->producer && seen->producer->is("Cast"); ++cast)
+  for (int cast = 0; cast < kMaxCasts && seen->producer && seen->producer->is("Cast"); ++cast) {
+    if (are_counts && !holds_counts(facts.type(*seen))) break;
     seen = &canonical(*seen->producer->inputs[0], facts);
+  }
   return *seen;
 }
 
@@ -101,7 +108,7 @@ class RowTestReader {
     if (Value* rows = reduced("ReduceMax", counted)) return any_of(*rows, true, of_one);
     if (Value* rows = reduced("ReduceMin", counted)) return any_of(*rows, false, of_none);
     const bool is_the_same_of_more = compared.comparison != Comparison::kEqual || compared.number == 0;
-    Value* rows = is_the_same_of_more ? reduced("ReduceSum", counted) : nullptr;
+    Value* rows = is_the_same_of_more ? reduced("ReduceSum", uncast(value, facts_, true)) : nullptr;
     return rows ? any_of(*rows, true, of_one) : std::nullopt;
   }
 
@@ -119,7 +126,7 @@ class RowTestReader {
 
   Value* reduced(const std::string& op_type, Value& value) {
     const MaybeShape shape = facts_.shape(value);
-    return shape && shape->size() > keys_from_last_ ? reduced_rows(op_type, value, shape->size(), facts_, keys_from_last_)
+    return shape && shape->size() > keys_from_last_ ? reduced_rows(op_type, value, shape->size(), facts_, keys_from_last_, true)
                                                     : nullptr;
   }
 

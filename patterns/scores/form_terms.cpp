@@ -220,7 +220,7 @@ class Writer {
     for (auto addend = common.begin(); is_one && number != 0 && addend != common.end(); ++addend) {
       const auto mask = mask_with(number, *addend);
       if (!mask) continue;
-      add_bias({by_cases(*mask, inner), 1, addend->frame});
+      add_bias(in_cases(*mask, addend->frame, inner));
       found_.terms.back().cancelled = std::abs(number);
       common.erase(addend);
       for (ScoreCase& one : left_) one.number = 0;
@@ -245,27 +245,29 @@ class Writer {
     if (left_.front().guard.empty() && !whole)
       return missed("product.unknown-rank", &node_, "the rank of the scores is not known");
     const Shape& frame = left_.front().guard.empty() ? *whole : left_.front().guard[0].frame;
-    found_.terms.push_back({Kind::kBias, by_cases(left_, inner), 1, 0, frame});
+    add_bias(in_cases(left_, frame, inner));
     return {};
   }
 
-  /// What FORM adds in each of its cases, as a value.
-  Value* by_cases(const ScoreForm& form, InnerValues& inner) {
+  /// What FORM adds in each of its cases. A number below all of the type is the lowest, multiplied as the model multiplies it.
+  Addend in_cases(const ScoreForm& form, const Shape& frame, InnerValues& inner) {
+    double times = 1;
+    for (const ScoreCase& one : form)
+      if (std::isfinite(one.number)) times = std::max(times, one.number / lowest_finite(type_));
     Value* sum = nullptr;
     for (auto one = form.rbegin(); one != form.rend(); ++one) {
-      Value* own = added(*one, inner);
+      Value* own = added(*one, times, inner);
       sum = sum ? inner.build().node("Where", {all_of(one->guard, inner), own, sum}) : own;
     }
-    return sum;
+    return {sum, times, frame};
   }
 
-  /// What ONE adds, as a value.
-  Value* added(const ScoreCase& one, InnerValues& inner) {
+  /// What ONE adds, as a value that is multiplied by TIMES.
+  Value* added(const ScoreCase& one, double times, InnerValues& inner) {
     Value* sum = nullptr;
     const auto add = [&](Value* value) { sum = sum ? inner.build().node("Add", {sum, value}) : value; };
-    for (const Addend& addend : one.addends) add(inner.scaled(addend.value, addend.coefficient));
-    const double least = std::isfinite(one.number) ? std::max(one.number, lowest_finite(type_)) : one.number;
-    if (!sum || one.number != 0) add(inner.build().scalar(least, type_));
+    for (const Addend& addend : one.addends) add(inner.scaled(addend.value, addend.coefficient / times));
+    if (!sum || one.number != 0) add(inner.build().scalar(one.number / times, type_));
     return sum;
   }
 

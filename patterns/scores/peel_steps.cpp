@@ -61,6 +61,10 @@ Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchCon
       ATTN_OPT_MATCH(literal.condition, placed_term(*literal.condition, node, walk, context));
       literal.frame = frame;
     }
+    if (one.scale != 0 && one.number != 0 && !walk.tensor_scales.empty()) {
+      InnerValues inner(*walk.reader, context);
+      one.addends.push_back({inner.build().scalar(std::exchange(one.number, 0), context.facts.type(*node.outputs[0]))});
+    }
     for (Addend& addend : one.addends) {
       ATTN_OPT_MATCH(addend.value, placed_term(*addend.value, node, walk, context));
       addend.frame = frame;

@@ -166,9 +166,10 @@ class ScoreWalker {
   }
 
   /// WALK gone on to VALUE through what is called WHAT, which multiplies that with FACTOR and adds NUMBER.
-  static Matched<ScoreWalk> with_form(const ScoreWalk& walk, Value& value, double factor, double number,
-                                      const std::string& what) {
-    auto form = substituted(walk.form, sum(product(number_form(factor), core_form()).value(), number_form(number), 1).value());
+  Matched<ScoreWalk> with_form(const ScoreWalk& walk, Value& value, double factor, double number, const std::string& what) {
+    ScoreForm own = sum(product(number_form(factor), core_form()).value(), number_form(number), 1).value();
+    ATTN_OPT_DONE(place(own, *walk.value->producer, walk, context_));
+    auto form = substituted(walk.form, own);
     if (!form)
       return missed("scores.too-many-ways", walk.value->producer, "scores in more cases than are followed", walk.peeled);
     ScoreWalk next = step(walk, value, what);

@@ -41,6 +41,7 @@ struct ScoreWalk {
   std::vector<ReadScores> read;        ///< from the softmax upward
   std::vector<Shape> frames;           ///< shapes that the scores had before leading axes were regrouped
   std::optional<double> clamp;         ///< see Sdpa
+  bool cancels_norms = false;          ///< what Q K^T says of distances is less than what it is made of
   bool hides_infinity = false;         ///< -Inf was raised to a lowest number, Inf lowered to a greatest, or squared
   bool makes_nan_of_infinity = false;  ///< 0 times scores, or others, was added
   bool lowered = false;                ///< the maximum of a row, or of all, was subtracted

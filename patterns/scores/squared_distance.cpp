@@ -88,6 +88,7 @@ Ways peel_squared_distance(Node& node, const ScoreWalk& walk, MatchContext& cont
   if (const Node* other = other_squares(*difference, whole, context.facts))
     return missed("scores.operator", other, other->op(), walk.peeled);
   ScoreWalk next = step(whole, *scores, node.op() + "(distances)");
+  next.cancels_norms = true;
   next.hides_infinity = true;  // of (q - k)^2, where |k|^2 - 2 q k is Inf - Inf
   return std::vector{std::move(next)};
 }

@@ -161,7 +161,9 @@ std::optional<Placed> before_maximum(const Node& node, const Placed& after, Fact
 /// reduction_in() of a Reduce*.
 ///
 ///   -ReduceMin(-x)  =>  ReduceMax(x)
-std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
+///
+/// Bounds below all scores are left out unless IS_EXACT.
+std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts, bool is_exact = false) {
   const bool is_maximum = op_type == "ReduceMax";
   bool is_negated = false;
   const ElementStep next = [&](Value& seen) -> Value* {
@@ -169,7 +171,7 @@ std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_
       is_negated = true;
       return seen.producer->inputs[0];
     }
-    return is_maximum && !is_negated ? before_lower_bound(seen, facts) : nullptr;
+    return is_maximum && !is_negated && !is_exact ? before_lower_bound(seen, facts) : nullptr;
   };
   const TakenAxis taken = [&](const Node& node, const Placed& after) -> std::optional<Placed> {
     if (is_maximum && !is_negated && !node.is(op_type)) return before_maximum(node, after, facts);
@@ -289,8 +291,8 @@ Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_
   };
 }
 
-Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last) {
-  const auto reduction = reduced_by(op_type, value, rank, facts);
+Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last, bool is_exact) {
+  const auto reduction = reduced_by(op_type, value, rank, facts, is_exact);
   const auto placed = reduction ? taken_along(*reduction, rank, before_last) : std::nullopt;
   const auto straight = placed ? identified(*placed->value, facts) : std::nullopt;
   return straight && straight->axes == placed->axes ? placed->value : nullptr;

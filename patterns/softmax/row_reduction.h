@@ -61,7 +61,8 @@ std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, 
 Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_t before_last);
 
 /// The rows, along the axis BEFORE_LAST the last of RANK, that VALUE holds a number of OP_TYPE for; null if there are none, or
-/// if they lie otherwise.
-Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last = 0);
+/// if they lie otherwise. A number that bounds the largest of them from below is looked through unless IS_EXACT.
+Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last = 0,
+                    bool is_exact = false);
 
 }  // namespace attn_opt

@@ -69,6 +69,7 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   const auto hidden = rows ? hidden_in(*rows, *scores, reader, context) : std::nullopt;
   // Scores that are kept may lie far below the largest of all.
   const bool is_largest = is_highest ? kept.size() == 1 : hidden && same_cases(*hidden, kept);
+  if (power.factor > 0 && (is_highest || is_largest)) site.after_lowering = power.factor;
   if (power.factor > 0 && std::abs(power.number) <= kMostRaised && is_largest) site.exponent_offset.reset();
   return site;
 }
@@ -199,7 +200,6 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& key
     site.input = value_of({site.input, power.factor}, node, context);
   else
     for (ScoreCase& one : site.weights) one.scale *= power.factor;
-  if (site.lowered_by) site.after_lowering = power.factor;
   site.exponent_power = std::clamp(1 / std::abs(weights.exponent.factor), 1.0, kMostPower);
   // Of a product each factor may leave the range of exp().
   if (weights.exponent.is_product) site.exponent_offset = site.exponent_offset.value_or(0);

@@ -29,16 +29,10 @@ bool may_hide_row(const ScoreTerm& term, const ScoreWalk& scores, double depth, 
   return contents.may_hold_lowest || term.coefficient * contents.least <= depth;
 }
 
-/// True if TERM, once rows are lowered, is multiplied out of its type where it holds more than its lowest number.
-bool leaves_type_lowered(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
-  return term.kind == ScoreTerm::Kind::kBias && std::abs(term.after_lowering) > 1 &&
-         std::abs(term.coefficient) * mask_contents(*term.value, facts).least < lowest_finite(sdpa.type);
-}
-
-/// "rows-keep-a-key" is assumed of SDPA, whatever was said of it.
-void assume_rows_keep_a_key(std::string detail, Sdpa& sdpa) {
-  std::erase_if(sdpa.preconditions, [](const Precondition& condition) { return condition.id == "rows-keep-a-key"; });
-  assume("rows-keep-a-key", std::move(detail), sdpa);
+/// ID is assumed of SDPA, whatever was said of it.
+void assume_after_all(const char* id, std::string detail, Sdpa& sdpa) {
+  std::erase_if(sdpa.preconditions, [&](const Precondition& condition) { return condition.id == id; });
+  sdpa.preconditions.push_back({id, false, std::move(detail)});
 }
 
 /// What the model makes of rows of nothing but deep numbers, and the operator does not.
@@ -46,20 +40,24 @@ void assume_of_hidden_rows(const SoftmaxSite& softmax, const ScoreWalk& scores, 
   const auto any_hides = [&](double depth) {
     return std::ranges::any_of(sdpa.terms, [&](const ScoreTerm& term) { return may_hide_row(term, scores, depth, facts); });
   };
-  const auto leaves =
-      std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) { return leaves_type_lowered(term, sdpa, facts); });
+  const auto leaves = std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) {
+    return may_leave_type_lowered(term, mask_contents(*term.value, facts), sdpa.type);
+  });
   if (leaves != sdpa.terms.end())
-    assume_rows_keep_a_key("'" + leaves->value->name + "' is multiplied once its rows are lowered by their largest", sdpa);
+    assume_after_all("rows-keep-a-key",
+                     "'" + leaves->value->name + "' is multiplied once its rows are lowered by their largest", sdpa);
   else if (softmax.is_weighed && any_hides(kHidesRow))
-    assume_rows_keep_a_key("a row of deep numbers is weighed by what the softmax is multiplied with", sdpa);
+    assume_after_all("rows-keep-a-key", "a row of deep numbers is weighed by what the softmax is multiplied with", sdpa);
   else if (softmax.is_less_log_sum && any_hides(kRoundsAway))
-    assume_rows_keep_a_key("the logarithm of a sum is lost beside deep numbers", sdpa);
+    assume_after_all("rows-keep-a-key", "the logarithm of a sum is lost beside deep numbers", sdpa);
 }
 
 }  // namespace
 
 void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
   if (scores.hides_infinity) assume_scores_finite("a bound of the scores hides Inf, or a squared difference", sdpa);
+  if (scores.cancels_norms)
+    assume_after_all("biases-small", "the product of Q and K stands for distances, which it is larger than far from 0", sdpa);
   if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
   if (softmax.hides_nan) assume_scores_finite("exponentials that are NaN are made 0", sdpa);
   if (scores.caps_in_exp_range) assume("exp-in-range", "the softcap divides exponentials of scores", sdpa);

@@ -13,6 +13,7 @@
 #include "src/emit/frame.h"
 #include "src/emit/joint_sizes.h"
 #include "src/emit/mask_bounds.h"
+#include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
 namespace {
@@ -70,15 +71,11 @@ bool is_lost_in_sum(const ScoreTerm& term, Site& site) {
   });
 }
 
-/// MASK times the coefficient of TERM. Where rows are lowered before, and none holds more deep numbers than the lowest of all,
-/// none leaves the type.
+/// MASK times the coefficient of TERM.
 FloatMask scaled(FloatMask mask, const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
   mask.placed.value = site.build.scaled(mask.placed.value, term.coefficient, type);
-  const MaskContents contents = mask_contents(*term.value, site.facts);
-  const bool is_held = std::abs(term.after_lowering) > 1 && contents.may_hold_lowest && !contents.may_hold_minus_inf &&
-                       std::abs(term.coefficient) * contents.least >= lowest_finite(type);
-  if (!is_held) return mask;
+  if (!is_held_in_type(term, mask_contents(*term.value, site.facts), type)) return mask;
   mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(lowest_finite(type), type)});
   mask.least = lowest_finite(type);
   return mask;
@@ -118,7 +115,7 @@ Matched<FloatMask> lay_over(const ScoreTerm& term, const std::optional<FloatMask
   const DataType type = site.sdpa.type;
   ATTN_OPT_MATCH(const Shape shape, shape_of_term(term, site));
   ATTN_OPT_MATCH(Placed condition, to_scores_frame({term.value, shape}, term.frame, site));
-  const bool stays = std::abs(term.after_lowering) > 1 && std::isfinite(term.fill);
+  const bool stays = is_multiplied_lowered(term) && std::isfinite(term.fill);
   const double scaled = rounded(term.coefficient * term.fill, type);
   const double fill = addable(stays ? std::max(scaled, lowest_finite(type)) : scaled, site);
   Value* kept = below ? below->placed.value : site.build.scalar(0, type);

@@ -40,13 +40,17 @@ bool have_same_attributes(const Node& one, const Node& other, Facts& facts) {
   return axis_of(one, facts) == axis_of(other, facts) && texts_of(one) == texts_of(other);
 }
 
-bool are_alike(Value& one, Value& other, int& left, Facts& facts, const AlsoAlike& also) {
+namespace {
+
+/// are_alike(), of operands that MAY_BROADCAST.
+bool compute_the_same(Value& one, Value& other, int& left, Facts& facts, const AlsoAlike& also, bool may_broadcast) {
   const Value &a = canonical(one, facts), &b = canonical(other, facts);
   if (&a == &b) return true;
   const MaybeShape shape = facts.shape(a), other_shape = facts.shape(b);
   const bool has_same_shape = shape && other_shape && *shape == *other_shape;
-  // A number of another shape is the same operand, if the results have the same.
-  if (const auto number = facts.uniform(a)) return number == facts.uniform(b) && (has_same_shape || is_floating(facts.type(a)));
+  // A number of another shape is the same operand of an elementwise node, if the results have the same.
+  if (const auto number = facts.uniform(a))
+    return number == facts.uniform(b) && (has_same_shape || (may_broadcast && is_floating(facts.type(a))));
   if (!has_same_shape) return false;
   if (const IntegerData* integers = facts.integers(a))
     return facts.integers(b) && facts.integers(b)->values == integers->values && facts.type(a) == facts.type(b);
@@ -57,9 +61,16 @@ bool are_alike(Value& one, Value& other, int& left, Facts& facts, const AlsoAlik
   if (!is_pure(*node) || node->inputs.size() != twin->inputs.size() || !have_same_attributes(*node, *twin, facts)) return false;
   for (size_t i = 0; i < node->inputs.size(); ++i) {
     if (!node->inputs[i] != !twin->inputs[i]) return false;
-    if (node->inputs[i] && !are_alike(*node->inputs[i], *twin->inputs[i], left, facts, also)) return false;
+    const bool broadcasts = has(*node, Trait::kElementwise);
+    if (node->inputs[i] && !compute_the_same(*node->inputs[i], *twin->inputs[i], left, facts, also, broadcasts)) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool are_alike(Value& one, Value& other, int& left, Facts& facts, const AlsoAlike& also) {
+  return compute_the_same(one, other, left, facts, also, true);
 }
 
 }  // namespace attn_opt

@@ -58,11 +58,9 @@ double coefficient_of(const SiteInput& input, const Sdpa& sdpa) {
   return term ? term->coefficient : 1;
 }
 
-/// True if INPUT, multiplied once its rows are lowered, stays in its type, having no deep number but the lowest.
 bool is_held_in_type(const SiteInput& input, const Sdpa& sdpa) {
   const ScoreTerm* term = term_of(input, sdpa);
-  return term && std::abs(term->after_lowering) > 1 && term->coefficient > 0 && input.extremes.may_hold_lowest &&
-         input.extremes.least > kNearLowest * lowest_finite(input.type);
+  return term && is_held_in_type(*term, input.extremes, input.type);
 }
 
 /// The lowest number that does not become -inf on its way to the scores.
@@ -71,13 +69,12 @@ double lowest_of(const SiteInput& input, const Sdpa& sdpa) {
   return lowest_finite(input.type) / std::max(1.0, taken_out);
 }
 
-/// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where the scores are -inf for that, and
-/// in float16, where a deeper one beside the lowest number would be -inf.
+/// The deepest mask that INPUT can hold beside extremes, before its sign: its own end where that is deep, and in float16, where
+/// a deeper one beside the lowest number would be -inf.
 double deepest_of(const SiteInput& input, const Sdpa& sdpa) {
-  const double coefficient = coefficient_of(input, sdpa);
-  const double end = coefficient < 0 ? -input.extremes.greatest : input.extremes.least;
-  const bool is_beyond = std::isfinite(end) && std::abs(coefficient) * end < lowest_finite(range_of_scores(sdpa));
-  return is_beyond || (input.type == P::FLOAT16 && end > kDeepMask) ? end : kDeepMask;
+  const double end = coefficient_of(input, sdpa) < 0 ? -input.extremes.greatest : input.extremes.least;
+  const bool is_deep = std::isfinite(end) && end < kDeepMask;
+  return is_deep || (input.type == P::FLOAT16 && end > kDeepMask) ? end : kDeepMask;
 }
 
 /// True if a key is masked by what INPUT holds at its upper end, as where it is subtracted: unless it ends at 0 there.

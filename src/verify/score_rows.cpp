@@ -212,7 +212,7 @@ class RowReader {
   /// What TERM makes of VALUE, which stays in its type where rows are lowered before they are multiplied.
   double added_by(const ScoreTerm& term, double value) const {
     const double number = term.coefficient * value;
-    const bool stays = std::abs(term.after_lowering) > 1 && std::isfinite(value);
+    const bool stays = is_multiplied_lowered(term) && std::isfinite(value);
     return stays ? std::max(number, lowest_finite(request_.type)) : number;
   }
 

@@ -72,9 +72,8 @@ struct ScoreTerm {
   BiasParts parts = {};         ///< none: VALUE is what the model adds
   bool adds_in_float = false;   ///< to the scores, whatever the type of Q, K and V
   bool is_added = false;        ///< of a fill of -inf: the model adds it, and what is NaN below it stays NaN
-  double after_lowering =
-      1;                 ///< part of COEFFICIENT, by which rows less their largest score are multiplied: none is -inf by it
-  double cancelled = 0;  ///< what the model adds to scores besides, and takes away again: they are rounded by it
+  double after_lowering = 1;    ///< part of COEFFICIENT that multiplies rows once they are less by their largest
+  double cancelled = 0;         ///< what the model adds to scores besides, and takes away again: they are rounded by it
 };
 
 /// A value that holds Y, in whatever layout.
@@ -129,11 +128,10 @@ struct Sdpa {
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
   bool less_others = false;          ///< the model subtracts another number of each row's scores than the largest of them
-  bool less_row_numbers =
-      false;  ///< exp() is taken of scores less numbers of rows that may be large, which a softmax does not see
-  bool infinity_makes_nan = false;  ///< the model makes NaN of rows in which a score is -Inf
-  bool guarded = false;             ///< probabilities of rows that the terms leave no key are 0
-  bool hides_nan = false;           ///< so are those that are NaN for another reason
+  bool less_row_numbers = false;     ///< exp() is of scores less numbers of their rows, which a softmax does not see
+  bool infinity_makes_nan = false;   ///< the model makes NaN of rows in which a score is -Inf
+  bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
+  bool hides_nan = false;            ///< so are those that are NaN for another reason
 
   size_t products = 1;                      ///< with V, of the model's softmax: each is an attention of its own
   std::vector<OutputView> outputs;          ///< from the product with V downward

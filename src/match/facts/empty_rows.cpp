@@ -7,7 +7,30 @@
 
 namespace attn_opt {
 
+namespace {
+
+/// The least that COEFFICIENT times CONTENTS is beside extremes; +inf if there is nothing else.
+double least_of(const MaskContents& contents, double coefficient) {
+  if (contents.least > contents.greatest) return INFINITY;
+  return std::min(coefficient * contents.least, coefficient * contents.greatest);
+}
+
+}  // namespace
+
 double before_lowering(const ScoreTerm& term) { return term.coefficient / term.after_lowering; }
+
+bool is_multiplied_lowered(const ScoreTerm& term) { return std::abs(term.after_lowering) > 1; }
+
+bool is_held_in_type(const ScoreTerm& term, const MaskContents& contents, DataType type) {
+  return term.kind == ScoreTerm::Kind::kBias && is_multiplied_lowered(term) && term.coefficient > 0 &&
+         contents.may_hold_lowest && !contents.may_hold_minus_inf &&
+         least_of(contents, term.coefficient) >= lowest_finite(type);
+}
+
+bool may_leave_type_lowered(const ScoreTerm& term, const MaskContents& contents, DataType type) {
+  const bool leaves = contents.may_hold_lowest || least_of(contents, term.coefficient) < lowest_finite(type);
+  return term.kind == ScoreTerm::Kind::kBias && is_multiplied_lowered(term) && leaves && !is_held_in_type(term, contents, type);
+}
 
 bool keeps_first_key(const ScoreTerm& term) {
   if (!term.causal || term.causal->least || term.causal->lengths) return false;
@@ -25,35 +48,30 @@ namespace {
 /// True if FILL is -inf in TYPE, whatever it is in the model's own.
 bool is_infinite_in(DataType type, double fill) { return fill < lowest_finite(type); }
 
-/// The least that TERM, of CONTENTS, adds beside extremes; +inf if it holds nothing else.
-double least_added(const ScoreTerm& term, const MaskContents& contents) {
-  if (contents.least > contents.greatest) return INFINITY;
-  return std::min(before_lowering(term) * contents.least, before_lowering(term) * contents.greatest);
-}
-
 }  // namespace
 
 std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   if (has_floor(sdpa)) return "";
   const DataType type = range_of_scores(sdpa);
   const double power = sdpa.exponent_power;
-  int most_lowest = 0;  // that add up in one score
+  double deepest = 0, deepest_fill = 0;  // of what adds up in one score: what a fill is laid over does not show
   for (const ScoreTerm& term : sdpa.terms) {
     if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
       if (is_infinite_in(type, power * before_lowering(term) * term.fill))
         return "'" + term.value->name + "' may drop every key";
-      most_lowest = std::max(most_lowest, 1);  // what a fill is laid over does not show
+      deepest_fill = std::min(deepest_fill, before_lowering(term) * term.fill);
       continue;
     }
     const MaskContents contents = mask_contents(*term.value, facts);
     const double lowest = before_lowering(term) * lowest_finite(facts.type(*term.value));
+    const double least = least_of(contents, before_lowering(term));
     if (contents.may_hold_minus_inf || (contents.may_hold_lowest && is_infinite_in(type, power * lowest)) ||
-        is_infinite_in(type, power * least_added(term, contents)))
+        is_infinite_in(type, power * least))
       return "'" + term.value->name + "' may hold -inf";
-    most_lowest += contents.may_hold_lowest;
+    deepest += std::min({0.0, least, contents.may_hold_lowest ? lowest : 0.0});
   }
-  return most_lowest > 1 ? "masks that add up may reach -inf" : "";
+  return std::isinf(rounded(power * (deepest + deepest_fill), type)) ? "masks that add up may reach -inf" : "";
 }
 
 }  // namespace attn_opt

@@ -4,12 +4,20 @@
 #include <string>
 
 #include "attn_opt/facts.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/internal/sdpa.h"
 
 namespace attn_opt {
 
 /// The part of TERM's coefficient that takes lowest numbers out of their type.
 double before_lowering(const ScoreTerm& term);
+/// True if rows of TERM are less by their largest before more than 1 multiplies them: one of a deep number alone is 0 there,
+/// and weighs all keys alike, however deep what is written becomes.
+bool is_multiplied_lowered(const ScoreTerm& term);
+/// True of such a bias of CONTENTS in TYPE that holds no deep number but the lowest: bounded by that, it says the same.
+bool is_held_in_type(const ScoreTerm& term, const MaskContents& contents, DataType type);
+/// True of such a bias of CONTENTS that is not, and may leave TYPE.
+bool may_leave_type_lowered(const ScoreTerm& term, const MaskContents& contents, DataType type);
 
 /// True if TERM keeps the first key of every row.
 bool keeps_first_key(const ScoreTerm& term);

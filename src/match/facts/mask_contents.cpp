@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
@@ -59,7 +60,7 @@ Contents of_tensor(const Tensor& tensor, DataType type) {
 Contents of_range(double least, double greatest, DataType type, bool ends_alone = false) {
   // A result near the lowest number may round to it, or beyond.
   const double bound = lowest_finite(type) * (1 - 1.0 / 128);
-  return least > bound ? Contents{kNoExtremes, least, greatest, ends_alone} : Contents{};
+  return least > bound ? Contents{kNoExtremes, rounded(least, type), rounded(greatest, type), ends_alone} : Contents{};
 }
 
 /// Results of arithmetic, rounded to TYPE, that are one of two numbers.
@@ -152,9 +153,8 @@ class Follower {
     Contents contents = follow(source);
     if (largest_finite(to) < largest_finite(from)) return narrowed(contents, to);
     if (lowest_finite(to) == lowest_finite(from)) return contents;
-    if (contents.extremes.may_hold_lowest) contents.least = std::min(contents.least, lowest_finite(from));
-    contents.extremes.may_hold_lowest = false;
-    return contents;
+    const bool may_hold_lowest = std::exchange(contents.extremes.may_hold_lowest, false);
+    return may_hold_lowest ? either_of(contents, of_number(lowest_finite(from), to)) : contents;
   }
 
   /// CONTENTS rounded to TYPE, whose range is smaller: the lowest number, and what lies beyond TYPE's own, becomes -inf.
