@@ -71,6 +71,8 @@ class GraphBuilder {
   Value* scalar(double value, DataType type);       ///< rank 0, of a floating type; float where TYPE is not known
   /// FACTOR times VALUE, of a floating TYPE; a quotient where that holds the inverse of FACTOR and not FACTOR.
   Value* scaled(Value* value, double factor, DataType type);
+  /// The same, in float where a half type holds FACTOR only rounded.
+  Value* scaled_exactly(Value* value, double factor, DataType type);
   /// AxisSizes of axes [BEGIN, END) of VALUE: int64 [END - BEGIN].
   Value* shape(Value& value, int64_t begin, int64_t end);
   /// Names of what is made from now on begin with STEM.

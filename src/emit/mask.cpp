@@ -74,8 +74,11 @@ bool is_lost_in_sum(const ScoreTerm& term, Site& site) {
 /// MASK times the coefficient of TERM.
 FloatMask scaled(FloatMask mask, const ScoreTerm& term, Site& site) {
   const DataType type = site.sdpa.type;
-  mask.placed.value = site.build.scaled(mask.placed.value, term.coefficient, type);
-  if (!is_held_in_type(term, mask_contents(*term.value, site.facts), type)) return mask;
+  const MaskContents contents = mask_contents(*term.value, site.facts);
+  const bool is_none_or_extreme = contents.least > contents.greatest || (contents.least == 0 && contents.greatest == 0);
+  mask.placed.value = is_none_or_extreme ? site.build.scaled(mask.placed.value, term.coefficient, type)
+                                         : site.build.scaled_exactly(mask.placed.value, term.coefficient, type);
+  if (!is_held_in_type(term, contents, type)) return mask;
   mask.placed.value = site.build.node("Max", {mask.placed.value, site.build.scalar(lowest_finite(type), type)});
   mask.least = lowest_finite(type);
   return mask;

@@ -142,6 +142,14 @@ Value* GraphBuilder::scaled(Value* value, double factor, DataType type) {
   return node(divides ? "Div" : "Mul", {value, scalar(divides ? 1 / factor : factor, type)});
 }
 
+Value* GraphBuilder::scaled_exactly(Value* value, double factor, DataType type) {
+  const auto is_held = [type](double number) { return std::abs(rounded(number, type) - number) <= 1e-6 * std::abs(number); };
+  if (element_size(type) >= sizeof(float) || is_held(factor) || is_held(1 / factor)) return scaled(value, factor, type);
+  constexpr int64_t kWide = onnx::TensorProto::FLOAT;
+  Value* wide = scaled(node("Cast", {value}, {attribute("to", kWide)}), factor, onnx::TensorProto::FLOAT);
+  return node("Cast", {wide}, {attribute("to", int64_t{type})});
+}
+
 Value* GraphBuilder::shape(Value& value, int64_t begin, int64_t end) {
   constexpr int kFirstOfParts = 15;
   if (view().edit_opset() < kFirstOfParts) return node("Slice", {node("Shape", {&value}), ints({begin}), ints({end})});
