@@ -12,6 +12,7 @@
 #include "attn_opt/operator_traits.h"
 #include "src/trial/infinity.h"
 #include "src/trial/tensor_difference.h"
+#include "src/verify/aligned_rows.h"
 
 namespace attn_opt {
 namespace {
@@ -42,42 +43,6 @@ double difference(double one, double other) {
   return std::isfinite(one) ? std::abs(one - other) : 0;
 }
 
-/// The tensors of an output row by row.
-struct AlignedRows {
-  std::vector<double> before, after, exact, moves;
-  size_t width = 1;
-  bool are_score_rows = false;  ///< row I is row I of the scores
-
-  size_t count() const { return before.size() / width; }
-  std::span<const double> before_row(size_t row) const { return std::span(before).subspan(row * width, width); }
-  std::span<const double> after_row(size_t row) const { return std::span(after).subspan(row * width, width); }
-  std::span<const double> exact_row(size_t row) const { return std::span(exact).subspan(row * width, width); }
-  std::span<const double> moves_row(size_t row) const { return std::span(moves).subspan(row * width, width); }
-};
-
-AlignedRows aligned(const Compared& compared) {
-  AlignedRows rows;
-  const auto* axes = compared.output.axes;
-  const auto before = axes ? to_logical(compared.before, *axes, compared.sizes) : std::nullopt;
-  const auto after = axes ? to_logical(compared.after, *axes, compared.sizes) : std::nullopt;
-  if (before && after) {
-    rows.before = before->values;
-    rows.after = after->values;
-    if (compared.exact) rows.exact = to_logical(*compared.exact, *axes, compared.sizes)->values;
-    rows.width = static_cast<size_t>(std::max<int64_t>(1, before->features));
-  } else {
-    rows.before = numbers_of(compared.before);
-    rows.after = numbers_of(compared.after);
-    if (compared.exact) rows.exact = numbers_of(*compared.exact);
-    if (compared.moves) rows.moves = numbers_of(*compared.moves);
-    const Dims& dims = compared.before.dims();
-    rows.width = static_cast<size_t>(dims.empty() ? 1 : std::max<int64_t>(1, dims.back()));
-  }
-  const bool fits = (before && after) || compared.output.kind != OutputKind::kRows;
-  rows.are_score_rows = fits && compared.rows.size() > 0 && rows.count() == compared.rows.size();
-  return rows;
-}
-
 bool all_of_row(std::span<const double> row, bool (*holds)(double)) { return std::ranges::all_of(row, holds); }
 bool is_nan(double value) { return std::isnan(value); }
 bool is_zero(double value) { return value == 0; }
@@ -99,7 +64,10 @@ std::string explanation(const Compared& compared, const AlignedRows& aligned_row
       (rows.is_empty[row] && was_nan && all_of_row(after, compared.output.is_summed ? is_finite : is_nothing)) ||
       (rows.is_hidden[row] && rows.has_shallow_fill[row] && stays_number) ||
       (rows.leaves_type[row] && is_number && (was_nan || stays_number));
-  if (assumed.rows_keep_a_key && keeps_no_key && (was_nan || !assumed.empty_rows_were_nan)) return "rows-keep-a-key";
+  // A sum of masks that leaves the type is a number in double, and NaN in the type.
+  const bool was_nan_in_type = rows.adds_masks && rows.leaves_type[row] && !compared.exact;
+  const bool may_be_number = !assumed.empty_rows_were_nan || was_nan_in_type;
+  if (assumed.rows_keep_a_key && keeps_no_key && (was_nan || may_be_number)) return "rows-keep-a-key";
   if (assumed.scores_above_fill && rows.reaches_fill[row]) return "scores-above-fill";
   if (assumed.scores_within_clamp && rows.passes_clamp[row] && stays_number) return "scores-within-clamp";
   const bool leaves_exp_range = rows.leaves_exp_range[row] || (was_nan && rows.may_vanish[row]);

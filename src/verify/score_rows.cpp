@@ -265,6 +265,7 @@ class RowReader {
   }
 
   void summarise() {
+    rows_.adds_masks = sdpa_.terms.size() > 1;
     const double most = rows_.size() && sdpa_.less_largest_of_all ? *std::ranges::max_element(rows_.magnitude) : 0;
     rows_.product = rows_.magnitude;
     for (double& magnitude : rows_.magnitude) magnitude += most;

@@ -12,6 +12,7 @@ struct ScoreRows {
   int64_t keys = 0;
   double value_magnitude = 1;          ///< largest |V|
   bool values_are_finite = true;       ///< those of V, but for a past
+  bool adds_masks = false;             ///< each other: together they may be lower than each is
   std::vector<double> magnitude;       ///< largest score that rounding can matter of, biases included
   std::vector<double> product;         ///< as magnitude, of Q K^T times the scale alone
   std::vector<bool> is_empty;          ///< every key is masked, by -inf or by a fill
