@@ -7,6 +7,7 @@
 
 #include "src/match/sizes/dim_division.h"
 #include "src/match/sizes/sole_atom.h"
+#include "src/verify/score_sizes.h"
 #include "src/verify/shrinking.h"
 #include "src/verify/solved_sizes.h"
 
@@ -29,37 +30,17 @@ constexpr int64_t kApart = 3;
 /// Numbers of a site's inputs and scores up to which the multiples are tried, or their halves: where heads, windows and images
 /// have sizes of their own, a large batch costs time and memory and shows nothing new.
 constexpr int64_t kMaxElementsOfMultiples = int64_t{1} << 21;
-/// Scores of a site beyond which other numbers than the model's own are tried first.
-constexpr int64_t kMaxScoresOfOwnNumbers = int64_t{1} << 18;
 /// Numbers of a site's inputs and scores, held several times and in double, beyond which sizes that are tried for want of
 /// better ones are not, and a batch is one or two.
 constexpr int64_t kMaxElements = int64_t{1} << 22;
 /// For symbols that sizes are quotients of (samples of audio before strided convolutions).
 constexpr std::array<int64_t, 8> kDividendFactors = {4, 8, 16, 32, 64, 256, 1024, 4096};
 
-Dim rows_of(const Operand& operand) { return operand.views.empty() ? Dim(0) : operand.views.front().axes.size(Role::kRow); }
-
 /// The symbol of the keys that were there before the queries; empty if it cannot be told.
 std::string past_symbol(const Sdpa& sdpa) {
   for (const auto& view : sdpa.k.views)
     if (view.past) return symbol_name(rows_of(sdpa.k) - view.axes.size(Role::kRow));
   return symbol_name(rows_of(sdpa.k) - rows_of(sdpa.q));
-}
-
-/// Batch, heads, queries, keys; empty if Q is not known.
-std::vector<Dim> sizes_of_scores(const Sdpa& sdpa) {
-  if (sdpa.q.views.empty()) return {};
-  const AxisMap& queries = sdpa.q.views.front().axes;
-  return {queries.size(Role::kBatch), queries.size(Role::kHead), queries.size(Role::kRow), rows_of(sdpa.k)};
-}
-
-/// 0 if a size is not known.
-int64_t number_of_scores(const Sdpa& sdpa, const SizeAssignment& sizes) {
-  if (sdpa.q.views.empty()) return 0;
-  int64_t number = 1;
-  for (const Dim& size : sizes_of_scores(sdpa))
-    if (__builtin_mul_overflow(number, sizes.of(size).value_or(0), &number)) return std::numeric_limits<int64_t>::max();
-  return number;
 }
 
 /// About how many numbers a run of SITE holds; as many as there can be if a size is not known.

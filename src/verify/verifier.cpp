@@ -7,6 +7,7 @@
 
 #include "src/exec/layout/random_numbers.h"
 #include "src/verify/canonical_text.h"
+#include "src/verify/score_sizes.h"
 #include "src/verify/seconds.h"
 #include "src/verify/shrinking.h"
 #include "src/verify/site_run.h"
@@ -130,11 +131,11 @@ class SiteCheck {
         continue;
       }
       runner_ = *runner;
-      for (const DrawKind kind : kinds(ran == 0)) {
+      for (const DrawKind kind : kinds(ran == 0, sizes)) {
         const Step step = run({site_, sdpa_, sizes, kind, seed + static_cast<uint64_t>(result_.draws), memory_limit_});
         if (step == Step::kStop) return stopped();
         if (step == Step::kNextSizes) break;
-        ran += kind == kinds(ran == 0).front();
+        ran += kind == kinds(ran == 0, sizes).front();
       }
     }
     if (assignments.empty()) result_.reason = "no small sizes leave the site queries, keys and a batch";
@@ -153,9 +154,10 @@ class SiteCheck {
     return std::move(result_);
   }
 
-  std::vector<DrawKind> kinds(bool first) const {
+  /// All of which are drawn for the FIRST sizes, unless these make so many scores that a draw takes part of a second.
+  std::vector<DrawKind> kinds(bool first, const SizeAssignment& sizes) const {
     std::vector<DrawKind> all = draw_kinds(site_, sdpa_);
-    if (first) return all;
+    if (first && number_of_scores(sdpa_, sizes) <= kMaxScoresOfOwnNumbers) return all;
     std::erase_if(all, [](DrawKind kind) { return std::ranges::find(kBriefKinds, kind) == kBriefKinds.end(); });
     return all;
   }
