@@ -38,10 +38,17 @@ void widen(Dim& joint, const Dim& size, const Facts& facts) {
   if (joint != size) joint = joint_size(joint, size, facts);  // most sizes are the same, and most of these one symbol
 }
 
-/// A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to; an Einsum broadcasts, and so does a Mul.
+/// True if an Einsum, or a Mul behind which products are added up, reads OPERAND: it broadcasts where other products do not.
+bool is_read_by_broadcast(const Operand& operand) {
+  return std::ranges::any_of(operand.views.front().value->uses,
+                             [](const Use& use) { return use.node && (use.node->is("Einsum") || use.node->is("Mul")); });
+}
+
+/// A MatMul with V takes as many keys as V has rows, whatever the mask broadcasts to.
 bool takes_keys_of_values(const Site& site) {
   const Node* product = site.sdpa.outputs.front().value->producer;
-  return product && !product->is("Einsum") && !product->is("ReduceSum") && !product->is("ReduceMean");
+  const bool adds_up = product && (product->is("Einsum") || product->is("ReduceSum") || product->is("ReduceMean"));
+  return product && !adds_up && !is_read_by_broadcast(site.sdpa.v);
 }
 
 Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
@@ -98,8 +105,7 @@ using Expansions = std::vector<std::pair<Placed*, Shape>>;
 /// takes a single one for all; other products ask for as many.
 Matched<void> join_features(const WritingPlan& plan, Operands& operands, Expansions& expansions, const Site& site) {
   const Dim one = plan.q->axes.size(Role::kFeature), other = plan.k->axes.size(Role::kFeature);
-  const auto broadcasts = [](const Use& use) { return use.node->is("Einsum") || use.node->is("Mul"); };
-  if (one == other || std::ranges::none_of(site.sdpa.q.views.front().value->uses, broadcasts)) return {};
+  if (one == other || !is_read_by_broadcast(site.sdpa.q)) return {};
   const Dim joint = joint_size(one, other, site.facts);
   if (plan.form == IoForm::k3d)
     return missed("emit.form", operands.q.value->producer, "no 3-D form: features broadcast to " + joint.str());

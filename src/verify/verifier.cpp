@@ -82,7 +82,9 @@ std::string fault_beyond_assumptions(const CutSite& site, const Sdpa& sdpa, Site
     if (!runner || !feeds) continue;
     const auto result = (*runner)->run(*feeds, sdpa, sizes, assumed);
     if (!result && is_wrong(result.error())) return does_not_run(result.error()) + on_draw(DrawKind::kRandom, sizes);
-    if (!result) continue;
+    // An Einsum takes one key for all values, or the reverse, and adds up what no attention does: that is assumed away.
+    const auto keys = sizes.of(rows_of(sdpa.k)), values = sizes.of(rows_of(sdpa.v));
+    if (!result || (!is_for_all && keys && values && *keys != *values)) continue;
     for (const Judgement* judgement : {&result->algebra, &result->in_type})
       if (!judgement->failure.empty() && (std::isfinite(judgement->difference) || (is_for_all && judgement->is_unlike)))
         return judgement->failure + on_draw(DrawKind::kRandom, sizes);
