@@ -105,8 +105,8 @@ Letters by_role(const std::string& leading, const std::string& values, char feat
     const auto is_better = [&] { return is_number(beside) == is_number(own.back()) ? sharing.empty() : is_number(beside); };
     found.heads = beside && has_letter(own, beside) && is_better() ? beside : own.back();
     const auto may_be_heads = [&](char letter) { return is_number(letter) && !sizes[values.find(letter)].is(1); };
-    const auto counted = std::find_if(own.rbegin(), own.rend(), may_be_heads);
-    if (!sharing.empty() && !is_number(found.heads[0]) && counted != own.rend()) found.heads = *counted;
+    const std::string counted = letters(own, may_be_heads);
+    if (!sharing.empty() && !is_number(found.heads[0]) && !counted.empty()) found.heads = counted.back();
   }
   found.batch = letters(own, [&](char letter) { return !has_letter(found.heads, letter); });
   found.heads += sharing;

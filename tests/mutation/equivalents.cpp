@@ -382,6 +382,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"preconditions: 'rows-keep-a-key' taken for proven", "count_of_keys_in_a_byte", kZeroAnyway},
       {"Where: the first branch alone", "count_of_keys_in_a_byte", kZeroAnyway},
       {"Transpose: two axes exchanged", "number_added_below_key_scale", kUnitAxes},
+      {"Where: the second branch alone", "fill_over_mask_beside_bias", kLowestThroughout},
       {"floor: -inf", "masked_scores_not_finite_replaced", kKeepsItsKey},
   };
   return all;
