@@ -71,14 +71,15 @@ bool must_expand(const Dim& size, Site::Axis axis, const Dim& joint) {
 }
 
 /// What OPERAND is stretched to, 1 where it stays; none if it may stay as it is. Without a mask, nothing but keys makes the
-/// scores' keys.
+/// scores' keys: that it says a number is worth an Expand to those who read it.
 std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const WritingPlan& plan, const Placed* mask,
                                   Site& site) {
   Shape target(operand.shape.size(), 1);
   bool expands = false;
   for (size_t i = 0; i < operand.shape.size(); ++i) {
     const auto axis = axis_of(operand, i, is_query);
-    if (axis == Site::kKeys && !mask && takes_keys_of_values(site) && !operand.shape[i].is(1)) continue;
+    const bool keeps_keys = !mask && takes_keys_of_values(site) && !site.scores[Site::kKeys].is_constant();
+    if (axis == Site::kKeys && keeps_keys && !operand.shape[i].is(1)) continue;
     if (!axis || !is_joint(*axis, is_query, plan) || !must_expand(operand.shape[i], *axis, site.scores[*axis])) continue;
     if (site.scores[*axis].is_constant()) site.equal_sizes.emplace_back(operand.shape[i], site.scores[*axis]);
     target[i] = site.scores[*axis];
