@@ -54,7 +54,8 @@ struct TargetRules {
   bool takes_short_masks = false;           ///< for fewer keys than there are: the others are masked
   bool tells_lowest_from_infinity = false;  ///< a mask's lowest number is a number and no -inf
   bool counts_causal_from_past = false;     ///< is_causal counts from the past's length, however many new keys there are
-  bool shows_scores = false;                ///< has qk_matmul_output, in every mode
+  bool one_query_sees_all = false;   ///< is_causal hides nothing from a single query behind a past, however many new keys
+  bool shows_scores = false;         ///< has qk_matmul_output, in every mode
   bool shows_masked_scores = false;  ///< qk_matmul_output after the mask holds -inf where a key is masked, however that is said
   bool takes_any_length = false;     ///< nonpad_kv_seqlen may lie outside 0 to S
   bool takes_past_without_present = false;  ///< present_key and present_value need not be asked for beside past_key

@@ -9,6 +9,12 @@ constexpr int kOpsetOfWindows = 25;
 
 int opset_written(const Site& site) { return site.build.edit().model().edit_opset(); }
 
+/// True if is_causal counts from the past where new keys are not as many as queries.
+bool counts_from_past(const WritingPlan& plan, const TargetRules& target) {
+  const bool has_several_queries = (plan.q->axes.size(Role::kRow) - 2).never_negative();
+  return target.counts_causal_from_past && (has_several_queries || !target.one_query_sees_all);
+}
+
 KeySayings onnx_sayings(const WritingPlan& plan, const Site& site) {
   const int opset = opset_written(site);
   const bool has_windows = site.target.has_windows && opset >= kOpsetOfWindows;
@@ -16,7 +22,7 @@ KeySayings onnx_sayings(const WritingPlan& plan, const Site& site) {
           .counts_from_lengths = true,
           .left_window = has_windows,
           .right_window = has_windows,
-          .causal_of_other_rows = !plan.has_past || site.target.counts_causal_from_past};
+          .causal_of_other_rows = !plan.has_past || counts_from_past(plan, site.target)};
 }
 
 Matched<void> check_onnx(const WritingPlan&, Site& site) {

@@ -41,6 +41,7 @@ constexpr std::array<TargetRules, 8> kRules = {{
      .takes_masks_of_few_axes = true,
      .broadcasts_masks = true,
      .counts_causal_from_past = true,
+     .one_query_sees_all = true,
      .shows_scores = true,
      .infers_shared_heads = true,
      .takes_static_caches = true,
