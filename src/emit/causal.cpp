@@ -136,8 +136,10 @@ class CausalReader {
   void assume_lengths_in_range() {
     const auto& lengths = rules_.rules().lengths;
     const bool counts = std::ranges::any_of(taken_, [](const ScoreTerm* term) { return term->causal->counts_from_lengths; });
-    if (counts && !site_.target.takes_any_length)
-      site_.assumed.push_back({"lengths-in-range", false, "'" + lengths->list->name + "' is 0 to " + site_.scores[3].str()});
+    if (!counts || site_.target.takes_any_length) return;
+    const std::string added = lengths->added.is(0) ? "" : " + " + lengths->added.str();
+    const std::string given = "'" + lengths->list->name + "'" + added;
+    site_.assumed.push_back({"lengths-in-range", false, given + " is 0 to " + site_.scores[3].str()});
   }
 
   const AcceptedAssumptions& accepted_;

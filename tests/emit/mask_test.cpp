@@ -7,7 +7,10 @@
 namespace attn_opt {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using Kind = ScoreTerm::Kind;
 
 constexpr double kLowest = std::numeric_limits<float>::lowest();
@@ -48,6 +51,16 @@ TEST(Mask, FullBiasIsTakenAsItIs) {
   EXPECT_EQ(c.count("Where"), 1) << "it may hold the lowest number";
   EXPECT_TRUE(c.assumes_nothing_else());
   EXPECT_LT(c.difference(kSizes), kTolerance);
+}
+
+TEST(Mask, TheRangeOfLengthsCountsTheQueriesBehindThem) {
+  EmitCase c(masked("int64[B] past, float[B,1,L,S] bias", "masked = Add(scores, bias)"));
+  ScoreTerm bias = c.term(Kind::kBias, "bias", "scores");
+  bias.causal = CausalMask{.offset = Dim(0), .otherwise = -INFINITY, .lengths = &c.value("past"), .counts_from_lengths = true};
+  c.rewrite({c.site("p", "y", with_terms(c, {bias}))});
+  EXPECT_EQ(c.count("Where"), 0) << "the node says it by lengths";
+  EXPECT_THAT(c.preconditions(), Contains(AllOf(Field(&Precondition::id, "lengths-in-range"),
+                                                Field(&Precondition::detail, "'past' + L is 0 to S"))));
 }
 
 constexpr const char* kTwoLayers = R"(
