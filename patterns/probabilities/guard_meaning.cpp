@@ -103,7 +103,7 @@ Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const Sc
 
 /// True if MASK, floating, may hold NaN, for all that is known before a run.
 bool may_hold_nan(Value& mask, Facts& facts) {
-  return is_floating(facts.type(mask)) && mask_contents(mask, facts).greatest == INFINITY;
+  return is_floating(facts.type(mask)) && mask_contents(mask, facts).may_hold_nan;
 }
 
 /// What was laid over the scores where the guard of READING stands: above rows that are regrouped behind it, what its terms
@@ -123,7 +123,7 @@ std::vector<ScoreTerm> terms_at_guard(const Reading& reading) {
 Matched<GuardMeaning> meaning_of_numbers(const RowGuard& guard, Reading& reading, MatchContext& context) {
   Value& asked = *guard.test->rows;
   ATTN_OPT_MATCH(const GuardMeaning meaning, meaning_of_guard(guard, terms_at_guard(reading), context.facts));
-  if (meaning != GuardMeaning::kEmptyRows || !guard.test->overlooks_nan || !may_hold_nan(asked, context.facts)) return meaning;
+  if (!guard.test->overlooks_nan || !may_hold_nan(asked, context.facts)) return meaning;
   if (!context.accepted.accepts("scores-finite"))
     return missed("probabilities.guard", guard.node, "rows of '" + asked.name + "' that are NaN become 0",
                   reading.probabilities.peeled);

@@ -15,6 +15,7 @@ struct MaskContents {
   bool may_hold_minus_inf = true;
   double least = -INFINITY, greatest = INFINITY;  ///< of all else that it may hold
   bool holds_ends_alone = false;                  ///< of all else: LEAST and GREATEST, and nothing between them
+  bool may_hold_nan = true;
 };
 
 /// What MASK, a floating value, may hold. Follows constants, fills, layout, Where, Cast, sums and products with constants, and

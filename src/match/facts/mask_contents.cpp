@@ -109,10 +109,13 @@ class Follower {
     if (node->is("Reciprocal")) return of_quotient(1, follow(node->input(0)), type);
     if (node->is("Div") && node->input(0)) return of_quotient(facts_.uniform(*node->inputs[0]), follow(node->input(1)), type);
     if (node->is("Clip"))
-      return clamped(follow(node->input(0)), clip_bound(*node, 1, facts_), clip_bound(*node, 2, facts_), type);
+      return held_within(follow(node->input(0)), clip_bound(*node, 1, facts_), clip_bound(*node, 2, facts_), type);
     if (node->is("Max") || node->is("Min")) return of_extreme(*node, type);
     return {};
   }
+
+  /// True if what was followed to CONTENTS may be NaN: arithmetic that may make it has no greatest number here.
+  bool may_be_nan(const Contents& contents) const { return hands_nan_on_ || contents.greatest == INFINITY; }
 
  private:
   Contents of_all(const Node& node, size_t first) {
@@ -196,9 +199,15 @@ class Follower {
     for (const size_t bounded : {0, 1})
       if (const auto bound = facts_.uniform(*node.inputs[1 - bounded])) {
         const bool is_least = node.is("Max");
-        return clamped(follow(node.inputs[bounded]), is_least ? *bound : -INFINITY, is_least ? INFINITY : *bound, type);
+        return held_within(follow(node.inputs[bounded]), is_least ? *bound : -INFINITY, is_least ? INFINITY : *bound, type);
       }
     return {};
+  }
+
+  /// CONTENTS of a Clip, Max or Min, which hand NaN on: numbers of which nothing is known are bounded then, and may be NaN.
+  Contents held_within(const Contents& contents, std::optional<double> least, std::optional<double> greatest, DataType type) {
+    hands_nan_on_ = hands_nan_on_ || contents.greatest == INFINITY;
+    return clamped(contents, least, greatest, type);
   }
 
   /// CONTENTS held within LEAST and GREATEST, both of which must be known.
@@ -268,6 +277,7 @@ class Follower {
 
   Facts& facts_;
   int nodes_ = 0;
+  bool hands_nan_on_ = false;
 };
 
 }  // namespace
@@ -282,9 +292,14 @@ std::optional<double> clip_bound(const Node& node, int index, Facts& facts) {
 double absorbing_fill(DataType type) { return type == onnx::TensorProto::FLOAT16 ? -6e4 : -1e30; }
 
 MaskContents mask_contents(Value& mask, Facts& facts) {
-  const Contents contents = Follower(facts).follow(&mask);
-  return {contents.extremes.may_hold_lowest, contents.extremes.may_hold_minus_inf, contents.least, contents.greatest,
-          contents.ends_alone};
+  Follower follower(facts);
+  const Contents contents = follower.follow(&mask);
+  return {contents.extremes.may_hold_lowest,
+          contents.extremes.may_hold_minus_inf,
+          contents.least,
+          contents.greatest,
+          contents.ends_alone,
+          follower.may_be_nan(contents)};
 }
 
 }  // namespace attn_opt
