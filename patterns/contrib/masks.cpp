@@ -23,9 +23,10 @@ class MaskWriter {
     if (!shape) return missed("contrib.mask-form", &node_, "the rank of '" + mask.name + "' is not known");
     if (shape->size() == 1) return within_lengths(mask, (*shape)[0], knows_ends_and_starts);
     if (shape->size() == 2 && (*shape)[1].is(1)) return nullptr;  // moves all scores of a row alike
-    if (shape->size() == 2) return over_scores(positive(mask, {1, 2}));
-    if (shape->size() == 3) return over_scores(positive(mask, {1}));
-    return missed("contrib.mask-form", &node_, "a mask " + to_string(*shape));
+    if (shape->size() > 3) return missed("contrib.mask-form", &node_, "a mask " + to_string(*shape));
+    Value* keep = positive(mask);
+    if (shape->size() == 2) return over_scores(inner_.unsqueezed(or_of_one_column(keep, mask, (*shape)[1]), {1, 2}));
+    return over_scores(inner_.unsqueezed(keep, {1}));
   }
 
   /// True where key j may be seen by query i: up to its own place, and by the last query always.
@@ -42,9 +43,13 @@ class MaskWriter {
  private:
   Value* keys() { return inner_.positions(scores_.key_count); }
 
-  Value* positive(Value& mask, const std::vector<int64_t>& axes) {
-    Value* zero = inner_.number(0, facts_.type(mask));
-    return inner_.unsqueezed(inner_.build().node("Greater", {&mask, zero}), axes);
+  Value* positive(Value& mask) { return inner_.build().node("Greater", {&mask, inner_.number(0, facts_.type(mask))}); }
+
+  /// KEEP, or true where a run gives MASK a single column: ONNX Runtime takes it whatever number of keys there is, and masks
+  /// nothing (attention_base.h, MASK_2D_DUMMY).
+  Value* or_of_one_column(Value* keep, Value& mask, const Dim& columns) {
+    if (columns == scores_.keys() || (columns - 2).never_negative()) return keep;
+    return inner_.build().node("Or", {keep, inner_.build().node("Equal", {inner_.size(mask, 1), inner_.build().ints({1})})});
   }
 
   /// MASK over all queries and keys, whose numbers its own axes must have.
