@@ -34,15 +34,17 @@ std::string unsupported(DataType type) {
   return type_name(type);
 }
 
-/// ONNX's shape inference needs the hidden size of a V that is 3-D, and for the shape of qk_matmul_output V's number of keys
-/// and the shapes of both pasts: what it does not find by itself it takes for 0.
+/// ONNX's shape inference needs the hidden size of a V that is 3-D, and for the shape of qk_matmul_output that of Q and K, V's
+/// number of keys and the shapes of both pasts: what it does not find by itself it takes for 0, or for no axes at all.
 void declare_inputs(const WritingPlan& plan, const Operands& operands, const FurtherOutputs& further, Site& site) {
   if (plan.form != IoForm::k3d && !further.wants_scores()) return;
   const auto declare = [&site](Value& value, const Shape& shape) {
     site.build.edit().declare(value, declared_type(site.sdpa.type, shape));
   };
   declare(*operands.v.value, operands.v.shape);
-  if (!further.wants_scores() || !plan.has_past) return;
+  if (!further.wants_scores()) return;
+  for (const Placed* operand : {&operands.q, &operands.k}) declare(*operand->value, operand->shape);
+  if (!plan.has_past) return;
   for (Value* past : {plan.k->past, plan.v->past}) declare(*past, site.facts.shape(*past).known());
 }
 
