@@ -9,15 +9,13 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
+#include "patterns/bias_preconditions.h"
 #include "patterns/scores/fills.h"
 #include "src/io/number_text.h"
 #include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
 namespace {
-
-/// A bias at or below this hides its key whatever it was rounded by.
-constexpr double kHiding = -1000;
 
 /// Scores that are not finite under a mask that is added make NaN, which a guard makes 0: hidden, NaN becomes a number alone.
 std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
@@ -53,28 +51,6 @@ bool loses_hidden_scores(const ScoreTerm& term, DataType type, Facts& facts) {
     return false;
   const MaskContents contents = mask_contents(*term.value, facts);
   return contents.may_hold_lowest || contents.least <= kHiding;
-}
-
-bool is_bias(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; }
-
-/// True if the operator adds up otherwise than the model: biases to each other before they are to the scores, or one that was
-/// multiplied for itself, where the model multiplies the sum.
-bool rounds_sums_otherwise(const Sdpa& sdpa) {
-  const auto is_rounded = [](const ScoreTerm& term) {
-    int exponent = 0;
-    return is_bias(term) && std::isfinite(term.coefficient) && std::abs(std::frexp(term.coefficient, &exponent)) != 0.5;
-  };
-  return std::ranges::count_if(sdpa.terms, is_bias) > 1 || std::ranges::any_of(sdpa.terms, is_rounded);
-}
-
-/// True if TERM hides scores with a number that leaves a trace of them: in some runtimes, which compute with float16 in float,
-/// or where the sum is rounded otherwise. Beside -1e7 a float has no digit behind the point left.
-bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
-  if (!is_bias(term) || keeps_first_key(term)) return false;
-  const MaskContents contents = mask_contents(*term.value, facts);
-  const double least = term.coefficient * (term.coefficient < 0 ? contents.greatest : contents.least);
-  if (sdpa.type == onnx::TensorProto::FLOAT16) return least <= kHiding;
-  return std::isfinite(least) && least <= kHiding && rounds_sums_otherwise(sdpa) && least > absorbing_fill(sdpa.type);
 }
 
 /// True if TERM hides scores with a number that is -inf in a narrower type alone, which the scores are cast to and back: ONNX
@@ -205,50 +181,6 @@ std::optional<Precondition> scale_not_small(const Sdpa& sdpa) {
   const double scale = std::abs(sdpa.scale) * factors_of(sdpa.q).first * factors_of(sdpa.k).first;
   if (!(scale < kLeastScale) || sdpa.scale == 0) return std::nullopt;
   return Precondition{"factors-in-range", false, number_text(scale) + " is what the product of Q and K is multiplied with"};
-}
-
-/// The sum of two biases of half TYPE up to this rounds by 16 units in the last place of 1 at most: by no more than a
-/// probability may be off. In wider types it rounds by 1e-4 at most, as scores of this size do.
-double small_bias(DataType type) { return element_size(type) == 2 ? 32 : -kHiding; }
-
-/// True if TERM, where it keeps a key, adds no more than small_bias() to its score.
-bool is_small(const ScoreTerm& term, DataType type, Facts& facts) {
-  const MaskContents contents = mask_contents(*term.value, facts);
-  if (contents.least > contents.greatest) return true;
-  const double one = term.coefficient * contents.least, other = term.coefficient * contents.greatest;
-  const auto is_small_number = [&](double number) { return std::abs(number) <= small_bias(type); };
-  const auto is_harmless = [&](double number) { return number <= kHiding || is_small_number(number); };
-  return contents.holds_ends_alone ? is_harmless(one) && is_harmless(other) : is_small_number(one) && is_small_number(other);
-}
-
-/// A row of the lowest half alone is what float16 makes of it, which rounds the scores away, or takes them to -inf. ONNX
-/// Runtime adds it in float, and the scores of such a row survive.
-std::optional<Precondition> lowest_half_not_large(const Sdpa& sdpa, Facts& facts) {
-  if (sdpa.type != onnx::TensorProto::FLOAT16) return std::nullopt;
-  const auto lowest = std::ranges::find_if(sdpa.terms, [&](const ScoreTerm& term) {
-    return is_bias(term) && !keeps_first_key(term) && facts.type(*term.value) == sdpa.type &&
-           mask_contents(*term.value, facts).may_hold_lowest;
-  });
-  if (lowest == sdpa.terms.end()) return std::nullopt;
-  return Precondition{
-      "biases-small", false,
-      "'" + lowest->value->name + "' may be the lowest float16 in a whole row, beside which some runtimes keep scores"};
-}
-
-/// The model adds one bias after another to the scores, the operator their sum, which rounds it otherwise. Or the model adds
-/// one of a half type in float.
-std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
-  if (auto lowest = lowest_half_not_large(sdpa, facts)) return lowest;
-  const bool adds_in_float = std::ranges::any_of(sdpa.terms, &ScoreTerm::adds_in_float);
-  if (!rounds_sums_otherwise(sdpa) && !(adds_in_float && element_size(sdpa.type) == 2)) return std::nullopt;
-  const auto large = std::ranges::find_if(
-      sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, sdpa.type, facts); });
-  if (large == sdpa.terms.end()) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
-  const char* what = adds_in_float                                    ? "is added to scores"
-                     : std::ranges::count_if(sdpa.terms, is_bias) > 1 ? "is added to another bias"
-                                                                      : "is multiplied before it is added to scores";
-  return Precondition{"biases-small", false,
-                      "'" + large->value->name + "' may be large, and " + what + " in " + type_name(sdpa.type)};
 }
 
 void add_symbols(MaybeShape shape, std::set<std::string>& symbols) {
