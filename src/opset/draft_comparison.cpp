@@ -73,6 +73,7 @@ class Trial {
 
   Comparison run() {
     std::vector<TrialChoice> choices{{.shrink = true}, {.shrink = false}};
+    if (inputs_.has_names()) choices.push_back({.shrink = true, .alike = true});
     if (inputs_.has_fitting_sizes()) choices.push_back({.shrink = true, .fit = true});
     for (const TrialChoice& choice : choices) {
       if (!agrees_on_all(choice)) return {Agreement::kDifferent, why_};

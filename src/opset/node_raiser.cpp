@@ -116,9 +116,9 @@ NodeRaiser::Outcome NodeRaiser::convert(const RaiseSite& site, int from) {
 
 NodeRaiser::Outcome NodeRaiser::raise(const Node& node, int from) {
   using Failure = tl::unexpected<std::string>;
-  if (loses_its_kernel(node.op(), from, to_)) return Failure("ONNX Runtime runs it only at lower opsets");
-  if (changes_.never_changes(node.op(), from)) return nullptr;
   const RaiseSite site(node, facts_);
+  if (loses_its_kernel(node.op(), site.type(0), from, to_)) return Failure("ONNX Runtime runs it only at lower opsets");
+  if (changes_.never_changes(node.op(), from)) return nullptr;
   if (!node.bodies.empty()) {
     if (auto change = changes_.of_node(*node.proto, from, types_of(site))) return Failure(std::move(*change));
     return nullptr;

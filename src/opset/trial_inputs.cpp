@@ -87,7 +87,7 @@ TrialInputs::TrialInputs(const onnx::NodeProto& node, const RaiseSite& site)
 
 TrialInputs::Numbers TrialInputs::numbers_for(const TrialChoice& choice) const {
   Numbers numbers;
-  for (const auto& [symbol, i] : symbols_) numbers[symbol] = size_number(choice, i);
+  for (const auto& [symbol, i] : symbols_) numbers[symbol] = size_number(choice, choice.alike ? 0 : i);
   const auto grow_for = [&](const Dim& size) {
     bool grown = false;
     const auto value = evaluated(size, numbers);

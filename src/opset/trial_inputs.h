@@ -11,6 +11,7 @@ struct TrialChoice {
   int draw = 0;
   int unknown_rank = 0;  ///< of inputs whose rank is not known
   bool shrink = true;    ///< large sizes become small ones, equal ones the same
+  bool alike = false;    ///< all sizes that are names are the same: an operator may run with no others
   bool fit = false;      ///< the axes that attributes speak of have a size that these allow
 };
 
@@ -20,6 +21,7 @@ class TrialInputs {
 
   TrialInputs(const onnx::NodeProto& node, const RaiseSite& site);
 
+  bool has_names() const { return symbols_.size() > 1; }
   bool has_unknown_rank() const { return has_unknown_rank_; }
   /// True if some attribute allows only certain sizes: axes that are squeezed, split or searched for their
   /// largest.
