@@ -83,8 +83,8 @@ SliceRange clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent)
     end = place(end, 0, extent);
     return {start, step, end > start ? (end - start - 1) / step + 1 : 0};
   }
-  start = place(start, -1, extent - 1);
-  end = place(end, -1, extent - 1);
+  start = place(start, 0, std::max<int64_t>(extent - 1, 0));
+  end = extent == 0 ? start : place(end, -1, extent - 1);
   const int64_t back = step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
   return {std::max<int64_t>(start, 0), step, start > end ? (start - end - 1) / back + 1 : 0};
 }
@@ -110,6 +110,10 @@ Outputs slice(const KernelContext& context) {
   for (size_t i = 0; i < n; ++i) {
     ATTN_OPT_TRY(const int64_t axis, context.axis(axes[i], x.rank()));
     if (steps[i] == 0) return context.invalid("a step is 0");
+    const bool is_largest =
+        ends[i] == std::numeric_limits<int64_t>::max() || ends[i] == std::numeric_limits<int32_t>::max();
+    if (steps[i] < 0 && is_largest)
+      return context.unsupported("an end that ONNX Runtime takes for the front where steps go back");
     const size_t at = static_cast<size_t>(axis);
     const SliceRange range = clamp_range(starts[i], ends[i], steps[i], x.dims()[at]);
     from[at] = range.start;

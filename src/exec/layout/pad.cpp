@@ -53,6 +53,8 @@ Expected<AxisMap> axis_map(const KernelContext& context, const std::string& mode
   if (extent == 0 && length > 0 && mode != "constant") {
     return context.invalid("an empty axis has nothing to pad with");
   }
+  if (mode == "wrap" && length > 0 && std::min(before, after) < 0 && std::max(before, after) > 0)
+    return context.unsupported("pads that wrap on one side and cut on the other: runtimes differ");
   ATTN_OPT_CHECK(context.within_budget(length, sizeof(int64_t)));
   AxisMap map(static_cast<size_t>(length));
   for (int64_t i = 0; i < length; ++i) map[static_cast<size_t>(i)] = shown_position(mode, i - before, extent);
