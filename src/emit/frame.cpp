@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "src/emit/joint_batch.h"
 #include "src/emit/layout.h"
 
 namespace attn_opt {
@@ -64,6 +65,15 @@ std::vector<Part> varying_parts(const Shape& shape, const LeadingParts& parts) {
   return varying;
 }
 
+/// The size that VALUE, of the frame's rank, has of PART, which the scores have as JOINT: its own where one axis holds PART and
+/// nothing else, which broadcasts on.
+const Dim& size_of(Part part, const Placed& value, const LeadingParts& parts, const Dim& joint) {
+  const auto holds = [&](const std::vector<Part>& held) { return has(held, part); };
+  const auto first = std::ranges::find_if(parts, holds);
+  const bool is_alone = first != parts.end() && first->size() == 1 && std::none_of(first + 1, parts.end(), holds);
+  return is_alone ? value.shape[static_cast<size_t>(first - parts.begin())] : joint;
+}
+
 /// Expands the axes of size 1 that hold a part of what VALUE varies along: only whole parts can be merged.
 Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingParts& parts, const std::vector<Part>& varying,
                              Site& site) {
@@ -72,7 +82,9 @@ Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingPar
   for (size_t axis = 0; axis < parts.size(); ++axis) {
     const bool wanted = std::any_of(parts[axis].begin(), parts[axis].end(), [&](Part p) { return has(varying, p); });
     if (!wanted || value.shape[axis] == frame[axis]) continue;
-    if (!value.shape[axis].is(1)) {
+    if (parts[axis].size() == 1 && size_of(parts[axis][0], value, parts, frame[axis]) == value.shape[axis]) continue;
+    const bool broadcasts = std::ranges::find(site.batch, frame[axis], &BatchAxis::joint) != site.batch.end();
+    if (!value.shape[axis].is(1) && !broadcasts) {
       if (!may_be_equal(value.shape[axis], frame[axis]))
         return missed("emit.mask-shape", value.value->producer, to_string(value.shape) + " in " + to_string(frame));
       site.assume_equal(value.shape[axis], frame[axis], "mask " + to_string(value.shape) + " against " + to_string(frame));
@@ -101,7 +113,8 @@ bool is_scores_frame(const Shape& frame, Site& site) {
   return !parts || (!has((*parts)[0], kHeadPart) && !has((*parts)[1], kBatchPart));
 }
 
-Matched<Placed> to_scores_frame(Placed value, const Shape& frame, Site& site) {
+Matched<Placed> to_scores_frame(Placed value, const Shape& met, Site& site) {
+  const Shape frame = of_joint_batch(met, site);
   if (value.shape.size() > frame.size())
     return missed("emit.frame", value.value->producer, to_string(value.shape) + " in a frame " + to_string(frame));
   if (value.shape.size() <= 2 || is_scores_frame(frame, site)) return value;
@@ -113,8 +126,11 @@ Matched<Placed> to_scores_frame(Placed value, const Shape& frame, Site& site) {
   value = with_rank(std::move(value), frame.size(), site);
   ATTN_OPT_DONE(complete_parts(value, frame, *parts, varying, site));
   const Shape& from = value.shape;
-  const Shape to{has(varying, kBatchPart) ? site.scores[0] : 1, has(varying, kHeadPart) ? site.scores[1] : 1,
-                 from[from.size() - 2], from[from.size() - 1]};
+  const auto leading = [&](Part part, const Dim& joint) {
+    return has(varying, part) ? size_of(part, value, *parts, joint) : Dim(1);
+  };
+  const Shape to{leading(kBatchPart, site.scores[0]), leading(kHeadPart, site.scores[1]), from[from.size() - 2],
+                 from[from.size() - 1]};
   ATTN_OPT_MATCH(value.value, write_reshape(*value.value, from, to, site));
   value.shape = to;
   return value;

@@ -8,8 +8,8 @@ namespace attn_opt {
 /// True if what broadcasts against FRAME broadcasts against the scores (B, H, L, S) as it is.
 bool is_scores_frame(const Shape& frame, Site& site);
 
-/// VALUE, which broadcasts against FRAME, as a value that broadcasts against (B, H, L, S). Leading axes are
+/// VALUE, which broadcasts against MET, as a value that broadcasts against (B, H, L, S). Leading axes are
 /// expanded only where they must. Misses "emit.frame", "emit.shape".
-Matched<Placed> to_scores_frame(Placed value, const Shape& frame, Site& site);
+Matched<Placed> to_scores_frame(Placed value, const Shape& met, Site& site);
 
 }  // namespace attn_opt

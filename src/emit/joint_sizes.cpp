@@ -51,6 +51,15 @@ bool takes_keys_of_values(const Site& site) {
   return product && !adds_up && !is_read_by_broadcast(site.sdpa.v);
 }
 
+/// True if KEYS, the rows of K, broadcast on the way to the softmax: against a mask, whether it is written or hides nothing.
+bool are_broadcast(const Dim& keys, Site& site) {
+  const MaybeShape softmax = site.facts.shape_of_each_run(*site.match.anchor->outputs.front());
+  return softmax && std::ranges::any_of(*softmax, [&](const Dim& size) {
+           const Atom* atom = sole_atom(size);
+           return atom && is_broadcast(*atom) && std::ranges::find(atom->operands, keys) != atom->operands.end();
+         });
+}
+
 Shape joint_shape(const WritingPlan& plan, const Placed* mask, const Operands& operands, const Site& site) {
   Shape joint = site.scores;
   for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
@@ -79,8 +88,8 @@ std::optional<Shape> expansion_of(const Placed& operand, bool is_query, const Wr
   for (size_t i = 0; i < operand.shape.size(); ++i) {
     const auto axis = axis_of(operand, i, is_query);
     const bool keeps_keys = !mask && takes_keys_of_values(site) && !site.scores[Site::kKeys].is_constant();
-    if (axis == Site::kKeys && keeps_keys && !operand.shape[i].is(1)) continue;
     if (!axis || !is_joint(*axis, is_query, plan) || !must_expand(operand.shape[i], *axis, site.scores[*axis])) continue;
+    if (axis == Site::kKeys && keeps_keys && !operand.shape[i].is(1) && !are_broadcast(operand.shape[i], site)) continue;
     if (site.scores[*axis].is_constant()) site.equal_sizes.emplace_back(operand.shape[i], site.scores[*axis]);
     target[i] = site.scores[*axis];
     expands = true;

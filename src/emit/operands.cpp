@@ -8,6 +8,7 @@
 
 #include "src/emit/equal_sizes.h"
 #include "src/emit/frame.h"
+#include "src/emit/joint_batch.h"
 
 namespace attn_opt {
 namespace {
@@ -33,7 +34,8 @@ std::optional<AxisMap> axes_of_each_run(const OperandView& view, Site::Axis rows
   return axes;
 }
 
-Matched<Placed> write_operand(const OperandView& view, Site::Axis rows, IoForm form, Site& site) {
+Matched<Placed> write_operand(const OperandView& own, Site::Axis rows, IoForm form, Site& site) {
+  ATTN_OPT_MATCH(const OperandView view, of_joint_batch(own, site));
   const std::optional<AxisMap> broadcast = axes_of_each_run(view, rows, site);
   const AxisMap& axes = broadcast ? *broadcast : view.axes;
   const Grouping target = grouping_for(axes, form);
@@ -86,10 +88,10 @@ Matched<Placed> write_scaled(const OperandView& view, bool on_key, const Writing
   ATTN_OPT_MATCH(Placed operand, write_operand(view, rows, IoForm::k4d, site));
   site.sizes.add(*operand.value, operand.shape);
   ATTN_OPT_DONE(apply_tensor_scales(plan, on_key, operand, site));
-  const Grouping wanted = grouping_for(view.axes, plan.form);
-  ATTN_OPT_MATCH(operand.value,
-                 LayoutChange(grouping_for(view.axes, IoForm::k4d), wanted).write(*operand.value, view.axes, site));
-  operand.shape = shape_of(view.axes, wanted);
+  const AxisMap axes = of_joint_batch(view.axes, site);
+  const Grouping wanted = grouping_for(axes, plan.form);
+  ATTN_OPT_MATCH(operand.value, LayoutChange(grouping_for(axes, IoForm::k4d), wanted).write(*operand.value, axes, site));
+  operand.shape = shape_of(axes, wanted);
   return operand;
 }
 
@@ -106,6 +108,7 @@ void apply_scale(double total, Operands& operands, Site& site) {
 
 Matched<Operands> write_operands(const WritingPlan& plan, double scale, Site& site) {
   Operands operands;
+  ATTN_OPT_DONE(join_batch(plan, site));
   ATTN_OPT_MATCH(operands.q, write_scaled(*plan.q, false, plan, site));
   ATTN_OPT_MATCH(operands.k, write_scaled(*plan.k, true, plan, site));
   ATTN_OPT_MATCH(operands.v, write_operand(*plan.v, Site::kKeys, plan.form, site));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/emit/equal_sizes.h"
+#include "src/emit/joint_batch.h"
 #include "src/emit/joint_sizes.h"
 #include "src/match/facts/declared_type.h"
 
@@ -20,9 +21,10 @@ Value* behind(const std::vector<OutputStep>& steps, Value* value, Site& site) {
   return value;
 }
 
-/// EXISTING is made from MADE, an output of the node in FORM, by STEPS, of which the first reads it with the axes READ.
-Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site, const AxisMap& read,
+/// EXISTING is made from MADE, an output of the node in FORM, by STEPS, of which the first reads it with the axes OWN.
+Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site, const AxisMap& own,
                         const std::vector<OutputStep>& steps = {}) {
+  const AxisMap read = of_joint_batch(own, site);
   const LayoutChange change(grouping_for(read, form), grouping_of(read));
   ATTN_OPT_MATCH(Value * value, change.write(made, read, site));
   const DataType type = site.facts.type(*existing.value);

@@ -30,6 +30,12 @@ struct KeySayings {
   bool hides_later_keys = true;  ///< is_causal masks them whatever else does; else by a number that others may undercut
 };
 
+/// One axis of a batch of several: what it comes to in each run, and what it is called where not all operands are joined yet.
+struct BatchAxis {
+  Dim joint;
+  std::vector<Dim> names;
+};
+
 struct Site {
   /// An axis of the scores.
   enum Axis : size_t { kBatch, kHeads, kQueries, kKeys };
@@ -44,6 +50,8 @@ struct Site {
   std::vector<Precondition> assumed;  ///< what the written form adds
   std::vector<std::pair<Dim, Dim>> equal_sizes = {};
   KeySayings says = {};
+  /// A batch of several axes whose sizes broadcast (joint_batch.h).
+  std::vector<BatchAxis> batch = {};
   bool guards_nan = false;  ///< Y is made 0 where it is NaN (nan_rows.h): masks are added
 
   /// ONE is OTHER, of WHAT.

@@ -135,6 +135,13 @@ std::optional<AxisMap> AxisMap::with_size(Role role, size_t axis, const Dim& siz
   return map;
 }
 
+AxisMap AxisMap::with_sizes(Role role, const std::vector<Dim>& sizes) const {
+  AxisMap map = *this;
+  const std::vector<int> all = all_of_role(role);
+  for (size_t i = 0; i < all.size(); ++i) map.factors_[static_cast<size_t>(all[i])].size = sizes[i];
+  return map;
+}
+
 bool AxisMap::split_alike(AxisMap& one, Role role, AxisMap& other, Role other_role) {
   for (size_t at = 0;; ++at) {
     const std::vector<int> of_one = one.all_of_role(role), of_other = other.all_of_role(other_role);

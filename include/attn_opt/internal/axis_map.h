@@ -59,6 +59,8 @@ class AxisMap {
   std::optional<AxisMap> before_expand(const Shape& before, const Shape& after) const;
   /// The map of a part of size SIZE along AXIS (Concat, Slice), which must hold all of ROLE, and that in one factor.
   std::optional<AxisMap> with_size(Role role, size_t axis, const Dim& size) const;
+  /// The same with SIZES for the factors of ROLE, repeated or not, which are as many.
+  AxisMap with_sizes(Role role, const std::vector<Dim>& sizes) const;
   /// Splits ROLE's factors in ONE, and OTHER_ROLE's in OTHER, until both have the same sizes in the same order; false if they
   /// cannot be.
   static bool split_alike(AxisMap& one, Role role, AxisMap& other, Role other_role);
