@@ -110,8 +110,7 @@ Outputs slice(const KernelContext& context) {
   for (size_t i = 0; i < n; ++i) {
     ATTN_OPT_TRY(const int64_t axis, context.axis(axes[i], x.rank()));
     if (steps[i] == 0) return context.invalid("a step is 0");
-    const bool is_largest =
-        ends[i] == std::numeric_limits<int64_t>::max() || ends[i] == std::numeric_limits<int32_t>::max();
+    const bool is_largest = ends[i] == std::numeric_limits<int64_t>::max() || ends[i] == std::numeric_limits<int32_t>::max();
     if (steps[i] < 0 && is_largest)
       return context.unsupported("an end that ONNX Runtime takes for the front where steps go back");
     const size_t at = static_cast<size_t>(axis);
