@@ -116,6 +116,22 @@ struct Equals {
   std::vector<std::string> names;
 };
 
+/// Makes the batch two in those of ASSIGNMENTS where other sizes, which had to be solved, make more than is worth its time;
+/// with more only where that does not run.
+void bound_batches(const CutSite& site, const Sdpa& sdpa, std::vector<SizeAssignment>& assignments) {
+  constexpr int64_t kFew = 2;
+  const std::vector<Dim> scores = sizes_of_scores(sdpa);
+  const std::string batch = scores.empty() ? std::string() : symbol_name(scores.front());
+  if (batch.empty()) return;
+  std::vector<SizeAssignment> large;
+  for (SizeAssignment& sizes : assignments) {
+    if (sizes.of(scores.front()).value_or(0) <= kFew || elements_of(site, sdpa, sizes) <= kMaxElementsOfMultiples) continue;
+    large.emplace_back(sizes).make_fallback();
+    sizes.set(batch, kFew);
+  }
+  assignments.insert(assignments.end(), large.begin(), large.end());
+}
+
 std::vector<SizeAssignment> symbolic_assignments(const std::set<std::string>& divided, const std::vector<std::string>& symbols,
                                                  const CutSite& site, const Sdpa& sdpa, SizeEquations& equations,
                                                  const Shrinking& shrinking) {
@@ -364,6 +380,7 @@ std::vector<SizeAssignment> size_assignments(const CutSite& site, const Sdpa& sd
   if (!kept.numbers.empty()) add_fallbacks({});
   const std::vector<NumberEquation> asked = number_equations(site, sdpa, equations.facts());
   solve(asked, assignments);
+  bound_batches(site, sdpa, assignments);
   std::erase_if(assignments, [&](const SizeAssignment& sizes) {
     return sizes.is_fallback() && elements_of(site, sdpa, sizes) > kMaxElements;
   });
