@@ -65,6 +65,12 @@ std::optional<Precondition> halves_not_raised(const Sdpa& sdpa, Facts& facts) {
 
 bool is_bias(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; }
 
+const ScoreTerm* large_bias(const Sdpa& sdpa, Facts& facts) {
+  const auto large = std::ranges::find_if(
+      sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, sdpa.type, facts); });
+  return large == sdpa.terms.end() ? nullptr : &*large;
+}
+
 bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
   if (!is_bias(term) || keeps_first_key(term)) return false;
   const MaskContents contents = mask_contents(*term.value, facts);
@@ -80,9 +86,8 @@ std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
   if (auto raised = halves_not_raised(sdpa, facts)) return raised;
   const bool adds_in_float = std::ranges::any_of(sdpa.terms, &ScoreTerm::adds_in_float);
   if (!rounds_sums_otherwise(sdpa) && !(adds_in_float && element_size(sdpa.type) == 2)) return std::nullopt;
-  const auto large = std::ranges::find_if(
-      sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, sdpa.type, facts); });
-  if (large == sdpa.terms.end()) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
+  const ScoreTerm* large = large_bias(sdpa, facts);
+  if (!large) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
   const char* what = adds_in_float                                    ? "is added to scores"
                      : std::ranges::count_if(sdpa.terms, is_bias) > 1 ? "is added to another bias"
                                                                       : "is multiplied before it is added to scores";

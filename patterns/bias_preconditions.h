@@ -16,6 +16,10 @@ bool is_bias(const ScoreTerm& term);
 /// or where the sum is rounded otherwise. Beside -1e7 a float has no digit behind the point left.
 bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts);
 
+/// A bias of SDPA that may be large where it keeps a key: in halves 32, else where a float rounds it by 1e-4; null if there is
+/// none.
+const ScoreTerm* large_bias(const Sdpa& sdpa, Facts& facts);
+
 /// The precondition "biases-small"; nullopt if no bias is rounded otherwise than by the model, in whatever runtime.
 std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts);
 

@@ -208,6 +208,7 @@ Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, co
   if (softmax.guards_nan && !guard) return GuardMeaning::kScores;
   if (!guard) {
     const GuardMeaning behind = read_guard_behind(reading, layout, *softmax.input, context);
+    if (softmax.guards_empty_rows && reading.overlooked.empty()) reading.overlooked = "whose scores are all -inf";
     return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms)
                ? GuardMeaning::kEmptyRows
                : behind;

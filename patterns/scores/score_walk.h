@@ -1,6 +1,7 @@
 // The scores: from the softmax's input upward to the product of Q and K, one wrapper at a time.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct ScoreWalk {
   bool hides_infinity = false;         ///< -Inf was raised to a lowest number, Inf lowered to a greatest, or squared
   bool makes_nan_of_infinity = false;  ///< 0 times scores, or others, was added
   bool lowered = false;                ///< the maximum of a row, or of all, was subtracted
+  bool adds_to_lowered = false;        ///< a bias was added to the rest
   double after_lowering = 1;           ///< what the rest was multiplied with behind that
   bool lowered_by_largest_of_all = false;
   bool leaves_exp_range = false;         ///< exp() was taken of them on the way
@@ -61,6 +63,9 @@ struct ScoreWalk {
   /// The maximum of a row, or of all, is subtracted where the walk stands.
   void lower() {
     lowered = true;
+    const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
+    const auto has_addends = [](const ScoreCase& each) { return !each.addends.empty(); };
+    adds_to_lowered = adds_to_lowered || std::ranges::any_of(form, has_addends) || std::ranges::any_of(terms, is_bias);
     after_lowering = form.size() == 1 ? scale * form[0].scale : 1;
   }
   /// The scores above are held within LARGEST and its negative, which the operator does nowhere.

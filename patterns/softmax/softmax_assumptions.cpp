@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attn_opt/internal/mask_contents.h"
+#include "patterns/bias_preconditions.h"
 #include "patterns/preconditions.h"
 #include "src/match/facts/empty_rows.h"
 
@@ -33,6 +34,18 @@ bool may_hide_row(const ScoreTerm& term, const ScoreWalk& scores, double depth, 
 void assume_after_all(const char* id, std::string detail, Sdpa& sdpa) {
   std::erase_if(sdpa.preconditions, [&](const Precondition& condition) { return condition.id == id; });
   sdpa.preconditions.push_back({id, false, std::move(detail)});
+}
+
+/// The model adds biases to scores that are less by a number of their row, the operator to the scores.
+void assume_of_lowered_scores(const ScoreWalk& scores, Sdpa& sdpa, Facts& facts) {
+  if (!scores.adds_to_lowered) return;
+  if (const ScoreTerm* large = large_bias(sdpa, facts))
+    assume_after_all("biases-small",
+                     "'" + large->value->name + "' may be large, and is added to scores less a number of their row", sdpa);
+  const auto hides = [&](const ScoreTerm& term) { return is_bias(term) && may_hide_row(term, scores, kHidesRow, facts); };
+  if (const auto hidden = std::ranges::find_if(sdpa.terms, hides); hidden != sdpa.terms.end())
+    assume_after_all("rows-keep-a-key",
+                     "'" + hidden->value->name + "' rounds rows that are less a number of their own otherwise", sdpa);
 }
 
 /// What the model makes of rows of nothing but deep numbers, and the operator does not.
@@ -66,7 +79,9 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   sdpa.less_others = softmax.is_less_others;
   sdpa.less_row_numbers = sdpa.exponent_offset && (softmax.lowered_by || scores.lowered);
   sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity || may_empty_beside_sinks;
-  if (scores.makes_nan_of_infinity)
+  if (scores.makes_nan_of_infinity && (softmax.guards_empty_rows || sdpa.guarded))
+    assume_scores_finite("rows to which -inf is added are made 0", sdpa);
+  else if (scores.makes_nan_of_infinity)
     sdpa.preconditions.push_back(
         {"scores-finite", false, "scores of Inf are multiplied with 0, or subtracted from each other", true});
   if (softmax.pairs_scores)
@@ -76,6 +91,7 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   if (may_empty_beside_sinks)
     sdpa.preconditions.push_back({"scores-finite", false, "a row of nothing but -inf is NaN, which has sinks beside it", true});
   if (sdpa.exponent_offset) sdpa.key_blocks = softmax.key_blocks;
+  assume_of_lowered_scores(scores, sdpa, facts);
   assume_of_hidden_rows(softmax, scores, sdpa, facts);
   if (softmax.divided && !softmax.normaliser && !sdpa.exponent_offset &&
       facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
