@@ -211,7 +211,7 @@ class InputDraw {
     const double drawn = random_.bell(), normal = is_lost_beside_lowest_ && !is_plain ? 0 : drawn;
     switch (request_.kind) {
       case DrawKind::kAllKept: return 0;
-      case DrawKind::kMixed: return is_empty_row(row) ? fill() : mixed(normal);
+      case DrawKind::kMixed: return is_empty_row(row) && rows_ > 1 ? fill() : mixed(normal);  // a sole row keeps some keys
       case DrawKind::kEmptyRow:
         if (empties(row) || (is_split_row(row) && masks_in_turn(column))) return -kInfinity;
         return normal;
