@@ -9,6 +9,7 @@
 #include "src/emit/equal_sizes.h"
 #include "src/emit/frame.h"
 #include "src/emit/joint_batch.h"
+#include "src/emit/joint_sizes.h"
 
 namespace attn_opt {
 namespace {
@@ -61,6 +62,15 @@ Matched<Value*> beside_key(const Placed& factor, const WritingPlan& plan, Site& 
   return site.build.node("Transpose", {value}, {GraphBuilder::attribute("perm", order)});
 }
 
+/// SHAPE, of Q or (ON_KEY) K in four dimensions, once a factor of the scores whose shape is FACTOR is multiplied in.
+void widen(Shape& shape, const Shape& factor, bool on_key, const Facts& facts) {
+  const auto join = [&](size_t axis, const Dim& size) { shape[axis] = joint_size(shape[axis], size, facts); };
+  const size_t rank = factor.size();
+  if (on_key && rank > 0) join(2, factor[rank - 1]);
+  if (!on_key && rank > 1) join(2, factor[rank - 2]);
+  for (size_t back = 2; back < std::min(rank, shape.size()); ++back) join(shape.size() - 1 - back, factor[rank - 1 - back]);
+}
+
 /// OPERAND, Q or (ON_KEY) K in four dimensions, times what scales it.
 Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& operand, Site& site) {
   for (const TensorScale& scale : site.sdpa.tensor_scales) {
@@ -75,6 +85,7 @@ Matched<void> apply_tensor_scales(const WritingPlan& plan, bool on_key, Placed& 
       return missed("emit.tensor-scale", scale.value->producer, to_string(placed.shape) + " beside Q");
     }
     operand.value = site.build.node(scale.divides ? "Div" : "Mul", {operand.value, factor});
+    widen(operand.shape, placed.shape, on_key, site.facts);
   }
   return {};
 }
@@ -87,7 +98,11 @@ Matched<Placed> write_scaled(const OperandView& view, bool on_key, const Writing
     return write_operand(view, rows, plan.form, site);
   ATTN_OPT_MATCH(Placed operand, write_operand(view, rows, IoForm::k4d, site));
   site.sizes.add(*operand.value, operand.shape);
+  const Shape own = operand.shape;
   ATTN_OPT_DONE(apply_tensor_scales(plan, on_key, operand, site));
+  if (plan.form == IoForm::k4d) return operand;
+  if (operand.shape != own)
+    return missed("emit.form", operand.value->producer, "no 3-D form: factors broadcast to " + to_string(operand.shape));
   const AxisMap axes = of_joint_batch(view.axes, site);
   const Grouping wanted = grouping_for(axes, plan.form);
   ATTN_OPT_MATCH(operand.value, LayoutChange(grouping_for(axes, IoForm::k4d), wanted).write(*operand.value, axes, site));
