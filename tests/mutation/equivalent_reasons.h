@@ -92,5 +92,10 @@ inline constexpr const char* kEqualSizes = "two of the sizes are equal";
 inline constexpr const char* kDrawnFinite = "what is drawn for the bias is finite: no row is empty";
 inline constexpr const char* kAssumedFinite =
     "only rows differ that are no number in the model, where a fill lies over an infinite bias: that none is, is assumed";
+inline constexpr const char* kNoKeyAssumed = "only rows without a key differ, and that there are none is assumed";
+inline constexpr const char* kRoundsByOrder =
+    "a row of nothing but the fill is rounded by the order of the sums, by less than what a draw of a few keys is held to";
+inline constexpr const char* kBoundedAlike = "a bound that leaves -inf, or none, as it was: a row has a key in either";
+inline constexpr const char* kOtherShape = "Y has another shape alone, where sizes differ that are assumed to be equal";
 
 }  // namespace attn_opt

@@ -16,6 +16,7 @@ struct Equivalent {
 
 /// Of what a site is described as, of the nodes that are written, and all.
 const std::vector<Equivalent>& equivalent_descriptions();
+const std::vector<Equivalent>& equivalent_preconditions();
 const std::vector<Equivalent>& equivalent_nodes();
 const std::vector<Equivalent>& equivalents();
 
