@@ -143,6 +143,12 @@ std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, co
 std::vector<std::pair<Dim, Dim>> required_sizes(const CutSite& site, Facts& facts) {
   std::vector<std::pair<Dim, Dim>> equal;
   for (const Node* node : site.before.nodes) {
+    if (node->inputs.size() == 1 && node->input(0) && has(*node, Trait::kElementwise)) {
+      // The model may declare sizes of what is made, and none of what it is made of.
+      const MaybeShape one = facts.shape(*node->inputs[0]), other = facts.shape(*node->outputs[0]);
+      for (size_t axis = 0; one && other.has_rank(one->size()) && axis < one->size(); ++axis)
+        equal.emplace_back((*one)[axis], (*other)[axis]);
+    }
     const bool is_product = node->is("MatMul");
     if (!is_product && !node->is("Concat")) continue;
     for (size_t i = 1; i < node->inputs.size(); ++i) {

@@ -80,6 +80,7 @@ inline constexpr const char* kLowestThroughout =
     "of so few keys all of a row are the lowest number or none: they weigh alike, whatever stands for it";
 inline constexpr const char* kNoneIsLowest = "the Where replaces the lowest number, of which the mask holds none";
 inline constexpr const char* kPerHead = "a factor per head scales either operand alike";
+inline constexpr const char* kPerBatch = "a factor per batch element scales either operand alike";
 inline constexpr const char* kOthersFold = "it keeps a runtime from folding a sum, which nothing does here";
 inline constexpr const char* kKeysBesideSinks = "a row keeps its sinks, and without a mask its keys beside them";
 inline constexpr const char* kMinusOne = "the factor is -1, by which divided is as multiplied";

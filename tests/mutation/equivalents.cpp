@@ -11,6 +11,10 @@ bool Equivalent::is_for(const std::string& other_model) const {
 
 const std::vector<Equivalent>& equivalent_descriptions() {
   static const std::vector<Equivalent> all = {
+      {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_of_a_query_of_a_loop", kNoSoftcapBelow},
+      {"scores output: another stage of the scores", "scores_of_a_query_of_a_loop", kNoSoftcapBelow},
+      {"terms: batch and heads exchanged", "scores_of_a_query_of_a_loop", kUnitAxes},
+      {"tensor scale: beside the other operand", "tensor_scale_of_another_batch", kPerBatch},
       {"Add: Sub in its place", "mask_of_own_names", kIsZero},
       {"Max: left out", "windows_of_own_names", kOtherShape},
       {"run-time sizes: next axis read", "windows_of_own_names", kOtherShape},
