@@ -119,13 +119,13 @@ struct Equals {
 /// Makes the batch two in those of ASSIGNMENTS where other sizes, which had to be solved, make more than is worth its time;
 /// with more only where that does not run.
 void bound_batches(const CutSite& site, const Sdpa& sdpa, std::vector<SizeAssignment>& assignments) {
-  constexpr int64_t kFew = 2;
+  constexpr int64_t kFew = 2, kNotMany = 3;
   const std::vector<Dim> scores = sizes_of_scores(sdpa);
   const std::string batch = scores.empty() ? std::string() : symbol_name(scores.front());
   if (batch.empty()) return;
   std::vector<SizeAssignment> large;
   for (SizeAssignment& sizes : assignments) {
-    if (sizes.of(scores.front()).value_or(0) <= kFew || elements_of(site, sdpa, sizes) <= kMaxElementsOfMultiples) continue;
+    if (sizes.of(scores.front()).value_or(0) <= kNotMany || elements_of(site, sdpa, sizes) <= kMaxElementsOfMultiples) continue;
     large.emplace_back(sizes).make_fallback();
     sizes.set(batch, kFew);
   }
