@@ -97,6 +97,7 @@ inline constexpr const char* kNoKeyAssumed = "only rows without a key differ, an
 inline constexpr const char* kRoundsByOrder =
     "a row of nothing but the fill is rounded by the order of the sums, by less than what a draw of a few keys is held to";
 inline constexpr const char* kBoundedAlike = "a bound that leaves -inf, or none, as it was: a row has a key in either";
-inline constexpr const char* kOtherShape = "Y has another shape alone, where sizes differ that are assumed to be equal";
+inline constexpr const char* kNotDrawnApart =
+    "not equivalent: it shows where sizes differ that are assumed to be equal, in a way that none of those drawn apart do";
 
 }  // namespace attn_opt
