@@ -169,6 +169,7 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   emission.mask_reading = causality.reading;
   ATTN_OPT_MATCH(Value * mask, join_mask(causality.masks, plan, operands, site));
   const FurtherOutputs further = further_outputs(plan, further_wanted, site);
+  declare_inputs(plan, operands, further, site);
   hide_query_sizes(plan, further, operands, site);
   ATTN_OPT_DONE(written.check_masks(plan, causality, site));
   Value* lengths = nullptr;
@@ -187,7 +188,6 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
     enter_nan_guard(emission.preconditions);
   }
   ATTN_OPT_DONE(take_over_outputs(plan, further, *emission.attention, *y, site));
-  declare_inputs(plan, operands, further, site);
   ATTN_OPT_DONE(assume_not_empty(plan, site));
   ATTN_OPT_DONE(complete(emission, site, elsewhere));
   return emission;

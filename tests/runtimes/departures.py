@@ -32,6 +32,9 @@ DEPARTURES = [
     Departure("softmax_attention/negative_weights_normalised", "portable|spec", "reference", "'y' ",
               "ONNX's reference 1.23.2 divides by the sum of what is below 0 in LpNormalization, not by that of absolute values: the "
               "model before is wrong"),
+    Departure("softmax_attention/scale_of_a_number_taken_backwards", "portable|spec", "reference", "'y' ",
+              "ONNX's reference 1.23.2 slices as NumPy does, which takes nothing where a Slice goes back from in front of the first "
+              "element; the operator's text bounds the start to it: the model before is wrong, the model after is not"),
     Departure("contrib/gqa_(total_copied|window_softcap_f16)", "portable|ort|cuda", "onnxruntime.*", "'y' ",
               "ONNX Runtime 1.32.0 writes anything into the rows of queries behind the length of a batch element"),
     Departure("softmax_attention/in_half|producers/masks_added_up_float16", "portable|ort|cuda", "onnxruntime.*", "'y' ",
@@ -63,7 +66,8 @@ OF_INFINITIES = [
     Departure("softmax_attention/heads_resized(_linearly)?", "portable", "reference", "'y' other infinities",
               "ONNX's reference 1.23.2 interpolates by products with 0, which are NaN of Inf, and rounds the largest numbers to Inf"),
     Departure("attention_node/mask_of_one_key_opset_23|producers/masks_added_up_float16|"
-              "softmax_attention/(flattened_softmax_in_front_of_keys|keys_of_two_axes_flattened)", "portable", "onnxruntime|reference",
+              "softmax_attention/(flattened_softmax_in_front_of_keys|keys_of_two_axes_flattened|scale_of_a_number_taken_backwards)",
+              "portable", "onnxruntime|reference",
               "'y' ", "as without infinities"),
 ]
 
