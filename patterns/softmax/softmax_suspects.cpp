@@ -203,7 +203,8 @@ class Followers {
         if (!node || !node->output(0) || node->is("Shape")) continue;
         if (is_softmax(*node)) return nullptr;
         const bool is_sum = adds_up(*node, facts_);
-        if (!found && (is_computed_product(*node, facts_) || weighs_rows(*node, from))) found = from.by ? from.by : node;
+        if (!found && (is_computed_product(*node, facts_) || weighs_rows(*node, from) || weighs_constants(*node, is_sum)))
+          found = from.by ? from.by : node;
         enter_bodies(*node, static_cast<size_t>(use.input), from);
         if (!are_of_scores_ && !keeps_places(*node)) continue;
         if ((is_sum || !is_product(*node) || mixes(*node)) && goes_on(*node, use.input, from)) enter(*node, from, is_sum);
@@ -240,6 +241,11 @@ class Followers {
     const MaybeShape own = facts_.shape(*from.value), made = facts_.shape(*node.outputs[0]);
     const bool is_enlarged = own && made && own->size() == made->size() && *own != *made;
     return is_enlarged && std::ranges::none_of(node.inputs, [&](Value* input) { return is_weight(*input, facts_); });
+  }
+
+  /// True if NODE multiplies weights of scores with a V that the model holds.
+  bool weighs_constants(const Node& node, bool is_sum) {
+    return are_of_scores_ && !is_sum && makes_product(node, facts_) && !mixes(node);
   }
 
   /// True if another anchor has what NODE makes.
