@@ -10,13 +10,13 @@ namespace attn_opt {
 namespace {
 
 /// True if the operator adds up otherwise than the model: biases to each other before they are to the scores, or one that was
-/// multiplied for itself, where the model multiplies the sum.
+/// multiplied for itself, where the model multiplies the sum, or to other numbers than the scores (Sdpa's sums_otherwise).
 bool rounds_sums_otherwise(const Sdpa& sdpa) {
   const auto is_rounded = [](const ScoreTerm& term) {
     int exponent = 0;
     return is_bias(term) && std::isfinite(term.coefficient) && std::abs(std::frexp(term.coefficient, &exponent)) != 0.5;
   };
-  return std::ranges::count_if(sdpa.terms, is_bias) > 1 || std::ranges::any_of(sdpa.terms, is_rounded);
+  return sdpa.sums_otherwise || std::ranges::count_if(sdpa.terms, is_bias) > 1 || std::ranges::any_of(sdpa.terms, is_rounded);
 }
 
 /// The sum of two biases of half TYPE up to this rounds by 16 units in the last place of 1 at most: by no more than a
@@ -63,8 +63,6 @@ std::optional<Precondition> halves_not_raised(const Sdpa& sdpa, Facts& facts) {
 
 }  // namespace
 
-bool is_bias(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; }
-
 const ScoreTerm* large_bias(const Sdpa& sdpa, Facts& facts) {
   const auto large = std::ranges::find_if(
       sdpa.terms, [&](const ScoreTerm& term) { return is_bias(term) && !is_small(term, sdpa.type, facts); });
@@ -90,6 +88,7 @@ std::optional<Precondition> biases_small(const Sdpa& sdpa, Facts& facts) {
   if (!large) return Precondition{"biases-small", true, "no bias is large where it keeps a key"};
   const char* what = adds_in_float                                    ? "is added to scores"
                      : std::ranges::count_if(sdpa.terms, is_bias) > 1 ? "is added to another bias"
+                     : sdpa.sums_otherwise                            ? "is added to other numbers than the scores"
                                                                       : "is multiplied before it is added to scores";
   return Precondition{"biases-small", false,
                       "'" + large->value->name + "' may be large, and " + what + " in " + type_name(sdpa.type)};

@@ -10,8 +10,6 @@ namespace attn_opt {
 /// A bias at or below this hides its key whatever it was rounded by.
 inline constexpr double kHiding = -1000;
 
-bool is_bias(const ScoreTerm& term);
-
 /// True if TERM hides scores with a number that leaves a trace of them: in some runtimes, which compute with float16 in float,
 /// or where the sum is rounded otherwise. Beside -1e7 a float has no digit behind the point left.
 bool is_shallow_bias(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts);

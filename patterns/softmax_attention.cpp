@@ -150,6 +150,7 @@ void gate_by(const SinkGate& gate, SoftmaxSite& softmax, const Node& product) {
   softmax.product = &product;
   softmax.moved = gate.gated;
   softmax.divided = gate.made;
+  if (gate.leaves_exp_range) softmax.exponent_offset = softmax.exponent_offset.value_or(0);
 }
 
 /// WALK leads from SOFTMAX to the product, which takes no rows that a guard behind it makes 0.
@@ -303,6 +304,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.tensor_scales = reading.scores.tensor_scales;
     sdpa.terms.assign(reading.scores.terms.rbegin(), reading.scores.terms.rend());
     sdpa.clamp = reading.scores.clamp;
+    sdpa.sums_otherwise = reading.scores.sums_otherwise;
     const auto& sinks = reading.scores.sinks;
     if (sinks) ATTN_OPT_DONE(add_sinks(*sinks, sdpa, reader, context));
     read_causal_terms(sdpa, context.facts);

@@ -11,6 +11,7 @@
 #include "patterns/operands/axis_copies.h"
 #include "patterns/operands/head_region.h"
 #include "patterns/readers.h"
+#include "patterns/scaled_values.h"
 #include "patterns/scores/form_reader.h"
 #include "src/match/permutation.h"
 

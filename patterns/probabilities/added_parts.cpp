@@ -6,6 +6,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
+#include "patterns/scaled_values.h"
 #include "patterns/softmax/row_sum.h"
 
 namespace attn_opt {

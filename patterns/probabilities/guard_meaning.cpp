@@ -12,6 +12,7 @@
 #include "patterns/preconditions.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/softmax/row_reduction.h"
+#include "src/io/number_text.h"
 
 namespace attn_opt {
 namespace {
@@ -208,7 +209,9 @@ Matched<GuardMeaning> read_guard(Reading& reading, const ScoreLayout& layout, co
   if (softmax.guards_nan && !guard) return GuardMeaning::kScores;
   if (!guard) {
     const GuardMeaning behind = read_guard_behind(reading, layout, *softmax.input, context);
-    if (softmax.guards_empty_rows && reading.overlooked.empty()) reading.overlooked = "whose scores are all -inf";
+    if (softmax.guards_empty_rows && reading.overlooked.empty())
+      reading.overlooked =
+          "whose scores are all " + (has_finite_bound(softmax, context.facts) ? "below " + number_text(softmax.bound) : "-inf");
     return behind == GuardMeaning::kNothing && softmax.guards_empty_rows && empties_rows_alone(reading.scores.terms)
                ? GuardMeaning::kEmptyRows
                : behind;

@@ -1,6 +1,7 @@
 #include "patterns/probabilities/moved_keys.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -154,7 +155,9 @@ std::optional<SegmentedProduct> product_of_moved_keys(const Readers& readers, Va
   const std::string equation = own + "," + other + "->" + letters->result;
   Value* made = inner.build().node("Einsum", {&probabilities, inner.scaled(&canonical(*values, facts), *factor)},
                                    {GraphBuilder::attribute("equation", equation)});
-  return SegmentedProduct{made->producer, product->node->outputs[0], false};
+  const double copies = move->is("Concat") ? static_cast<double>(move->inputs.size()) : 1;
+  return SegmentedProduct{made->producer, product->node->outputs[0], false, move->is("Pad"),
+                          std::max(1.0, copies * std::abs(*factor))};
 }
 
 }  // namespace attn_opt

@@ -160,6 +160,8 @@ class ProbabilityWalker {
     if (keys && !whole) whole = product_of_moved_keys(readers, *value_, *keys, context_);
     if (!whole || (divided_late_ && divided_late_ != whole->whole->producer)) return false;
     if (readers.is_output || whole->others_read) note_escape();
+    walk_.values_factor = whole->largest_factor;
+    walk_.drops_values = whole->drops_values;
     return end_at(*whole->product, *whole->whole, "(segments)");
   }
 

@@ -46,6 +46,8 @@ struct ProbabilityWalk {
   std::vector<EscapingValue> escaping;   ///< what others read too, from the softmax on
   std::vector<PickedRows> picked;        ///< first of all but casts, of what nothing else reads
   std::vector<LinearStep> steps;
+  bool drops_values = false;        ///< of V, which the model multiplies with 0
+  double values_factor = 1;         ///< what V is multiplied with at most, or summed up as many times, beside STEPS
   bool is_multiple = false;         ///< the first of STEPS is the number that the softmax's result is times the softmax
   std::vector<Value*> way;          ///< from the softmax's result to PROBABILITIES: what each step and layout leaves
   std::optional<CutColumns> sinks;  ///< were cut off on the way

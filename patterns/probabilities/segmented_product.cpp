@@ -1,6 +1,7 @@
 #include "patterns/probabilities/segmented_product.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -73,9 +74,11 @@ class SegmentReader {
     if (!axis_) parts.assign(products.size(), {&probabilities_});
     InnerValues inner(*made->producer, context_);
     PartProduct whole;
+    double largest_factor = 1;
     for (size_t i = 0; i < parts.size(); ++i) {
       auto own = read_product(parts[i], *products[i].product, *find_addend(addends_, products[i]), inner);
       if (!own || !has_values_of(parts[i], *own)) return std::nullopt;
+      largest_factor = std::max(largest_factor, std::abs(own->times));
       if (i == 0 && !take_cut_letter(*own)) return std::nullopt;
       if (i > 0 && !join(whole, *own, inner)) return std::nullopt;
       if (i == 0) whole = *std::move(own);
@@ -84,7 +87,7 @@ class SegmentReader {
     Value* product =
         inner.build().node("Einsum", {&probabilities_, inner.scaled(&canonical(*whole.values, facts_), whole.times)},
                            {GraphBuilder::attribute("equation", equation)});
-    return SegmentedProduct{product->producer, made, others_read_};
+    return SegmentedProduct{product->producer, made, others_read_, false, largest_factor};
   }
 
  private:

@@ -20,6 +20,8 @@ struct SegmentedProduct {
   Node* product = nullptr;  ///< of the probabilities and all values, unplaced
   Value* whole = nullptr;   ///< what the model makes of its parts
   bool others_read = false;
+  bool drops_values = false;  ///< of V, which the model multiplies with 0
+  double largest_factor = 1;  ///< what the model's values are multiplied with at most, or summed up as many times
 };
 
 /// The product that READERS of PROBABILITIES, whose keys lie KEYS_FROM_LAST, make in parts; nullopt if they make none.

@@ -125,9 +125,11 @@ void assume_of_steps(const ProbabilityWalk& walk, Sdpa& sdpa, Facts& facts) {
   if (empties)
     sdpa.preconditions.push_back(
         {"values-finite", false, "'" + empties->outputs[0]->name + "' makes rows 0 behind the node, of NaN of V too", true});
+  if (walk.drops_values)
+    sdpa.preconditions.push_back({"values-finite", false, "what is padded beside the probabilities makes NaN of V", true});
   if (adds) assume("values-finite", "V times each operand of '" + adds->outputs[0]->name + "' may be Inf less Inf", sdpa);
-  if (scales.empty()) return;
-  if (auto factors = factors_in_range(1, scales, sdpa.type, "V", facts)) sdpa.preconditions.push_back(*std::move(factors));
+  if (auto factors = factors_in_range(walk.values_factor, scales, sdpa.type, "V", facts))
+    sdpa.preconditions.push_back(*std::move(factors));
 }
 
 Matched<void> add_output_steps(const Reading& reading, Sdpa& sdpa, MatchContext& context) {

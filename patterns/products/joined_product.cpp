@@ -186,7 +186,9 @@ std::optional<ScaledProduct> with_summed_operand(const AddedProduct& one, const 
       Value* more = moved(other.node->inputs[1 - twin_shared], twin_term, placed, inner);
       more = inner.scaled(more, other.scale / one.scale);
       Value* made = inner.again(*one.node, 1 - shared, inner.sum(one.node->inputs[1 - shared], more));
-      return where_it_is_added(made, one, inner);
+      ScaledProduct joined = where_it_is_added(made, one, inner);
+      joined.sums_operands = true;
+      return joined;
     }
   return std::nullopt;
 }

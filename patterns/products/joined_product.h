@@ -15,6 +15,7 @@ namespace attn_opt {
 struct ScaledProduct {
   Value* value = nullptr;
   double scale = 1;
+  bool sums_operands = false;  ///< one of its operands is a sum that the model does not make
 };
 
 /// Which operands of products may be summed where they share the other: queries, which lie so many axes before the last of the

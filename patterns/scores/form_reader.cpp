@@ -114,32 +114,6 @@ std::vector<Value*> addends_of(Value& sum, Facts& facts) {
   return {&canonical(sum, facts)};
 }
 
-std::pair<Value*, double> scaled_by(Node& node, MatchContext& context) {
-  Facts& facts = context.facts;
-  // a (c I)  =>  c * a
-  const auto chosen = chosen_columns(node, facts);
-  if (chosen && chosen->places.empty()) return {chosen->source, chosen->factor};
-  std::vector<size_t> operands = form_operands(node);
-  std::erase_if(operands, [&](size_t number) {
-    return !node.input(static_cast<int>(number)) || facts.uniform(*node.inputs[number]) ||
-           is_nothing(*node.inputs[number], facts);
-  });
-  if (operands.empty() || operands.size() > 2 || node.is("Cast") || node.is("Where")) return {};
-  FormReader reader(node, context);
-  std::optional<ScoreForm> form;
-  Value* core = node.inputs[operands[0]];
-  if (operands.size() == 1) {
-    form = reader.one_step(node, operands[0]);
-  } else if (has(node, Trait::kAdds)) {
-    core = common_source(*core, *node.inputs[operands[1]], [](Value&) { return true; }, facts);
-    form = core ? reader.in_terms_of(*core, *node.outputs[0]) : std::nullopt;
-  }
-  if (!form || !is_scale(*form) || !std::isfinite((*form)[0].scale)) return {};
-  const Node* mean = canonical(*core, facts).producer;
-  const bool is_sum = mean && mean->is("Mean") && static_cast<double>(mean->inputs.size()) == (*form)[0].scale;
-  return is_sum ? std::pair<Value*, double>() : std::pair(core, (*form)[0].scale);
-}
-
 std::vector<size_t> form_operands(const Node& node) {
   if (!has(node, Trait::kElementwise)) return lays_over(node) ? std::vector<size_t>{0} : std::vector<size_t>();
   if (node.is("Where")) return {1, 2};

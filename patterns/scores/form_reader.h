@@ -68,8 +68,6 @@ class FormReader {
 
 /// The values that SUM adds up once each, as linear_terms() says; SUM itself if it adds something else.
 std::vector<Value*> addends_of(Value& sum, Facts& facts);
-/// What NODE multiplies with a number, however it says so, and which; null if it does something else, or adds up alike by Mean.
-std::pair<Value*, double> scaled_by(Node& node, MatchContext& context);
 
 /// True if VALUE is 0 wherever what it is made of is finite: 0 times a value, or one less itself.
 bool is_nothing(Value& value, Facts& facts);

@@ -13,6 +13,7 @@
 #include "patterns/products/joined_product.h"
 #include "patterns/products/product_equation.h"
 #include "patterns/products/products.h"
+#include "patterns/scaled_values.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/squared_distance.h"
 
@@ -113,9 +114,14 @@ class Peel {
       if (auto form = product(number_form(joined->scale), core_form())) {
         ATTN_OPT_MATCH(ScoreWalk way, way_through(*std::move(form), *joined->value));
         way.peeled.back() = node_.op() + "(products)";
+        way.sums_operands |= joined->sums_operands;
         return std::vector{std::move(way)};
       }
-    if (Value* sum = products_first(node_, sides, context_)) return std::vector{step(walk_, *sum, node_.op() + "(order)")};
+    if (Value* sum = products_first(node_, sides, context_)) {
+      ScoreWalk way = step(walk_, *sum, node_.op() + "(order)");
+      way.sums_otherwise = true;
+      return std::vector{std::move(way)};
+    }
     const std::vector<size_t> operands = scores_among_operands();
     const bool has_scores =
         std::ranges::any_of(operands, [&](size_t number) { return may_be_scores(*node_.inputs[number], facts_); });
@@ -233,19 +239,10 @@ class Peel {
     if (!core || !keeps_shape(*node_.outputs[0], *core, facts_)) return;
     auto form = reader_.in_terms_of(*core, *node_.outputs[0]);
     if (!form) return;
-    const bool cancels =
-        has(node_, Trait::kAdds) && is_scale(*form) && (takes_away(one, *core, *form) || takes_away(other, *core, *form));
+    const bool loses_nan = cancels(node_, *core, *form, reader_, facts_);
     auto way = way_through(*std::move(form), *core);
-    if (way) way->makes_nan_of_infinity |= cancels;
+    if (way) way->makes_nan_of_infinity |= loses_nan;
     enter(std::move(way));
-  }
-
-  /// True if OPERAND, of the sum that is FORM, has the other sign, or is 0 times CORE: of Inf the sum is NaN.
-  bool takes_away(Value& operand, Value& core, const ScoreForm& form) {
-    const auto own = reader_.in_terms_of(core, operand);
-    const bool is_subtracted = node_.is("Sub") && &operand == node_.inputs[1];
-    const double sign = is_subtracted ? -1 : 1;
-    return !own || !is_scale(*own) || !(sign * own->front().scale * form.front().scale > 0);
   }
 
   void try_operand(size_t operand) {
@@ -266,6 +263,7 @@ class Peel {
     if (!is_scale(form)) ATTN_OPT_DONE(check_place(form));
     ATTN_OPT_DONE(place(form, node_, walk_, context_));
     ScoreWalk next = step(walk_, core, what);
+    next.add_below_scales(form);
     auto made = substituted(walk_.form, form);
     if (!made) return missed("scores.too-many-ways", &node_, "scores in more cases than are followed", walk_.peeled);
     next.form = *std::move(made);

@@ -94,6 +94,10 @@ bool is_scale(const ScoreForm& form) {
   return form.size() == 1 && form[0].scale != 0 && form[0].number == 0 && form[0].addends.empty();
 }
 
+bool has_addends(const ScoreForm& form) {
+  return std::ranges::any_of(form, [](const ScoreCase& each) { return !each.addends.empty(); });
+}
+
 bool is_numbers(const ScoreForm& form) {
   return std::ranges::all_of(form, [](const ScoreCase& one) { return one.scale == 0 && one.addends.empty(); });
 }

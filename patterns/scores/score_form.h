@@ -54,6 +54,8 @@ ScoreForm value_form(Value& value);
 
 /// True if FORM is a number times the core.
 bool is_scale(const ScoreForm& form);
+/// True if values are added in a case of FORM.
+bool has_addends(const ScoreForm& form);
 /// True if FORM is a number in each case.
 bool is_numbers(const ScoreForm& form);
 

@@ -148,6 +148,7 @@ Ways peel_softcap(Node& node, const TanhOf& tanh, const ScoreWalk& below, MatchC
   ScoreWalk next = step(walk, *tanh.value, "softcap");
   next.softcap = std::abs(walk.scale * tanh.size);
   next.caps_in_exp_range = tanh.may_be_nan;
+  next.sums_otherwise |= tanh.number != 0;
   next.scale = walk.scale * tanh.size * tanh.factor;
   return std::vector{std::move(next)};
 }

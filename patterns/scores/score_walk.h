@@ -50,6 +50,8 @@ struct ScoreWalk {
   double after_lowering = 1;           ///< what the rest was multiplied with behind that
   bool lowered_by_largest_of_all = false;
   bool leaves_exp_range = false;         ///< exp() was taken of them on the way
+  bool sums_otherwise = false;           ///< see Sdpa
+  bool sums_operands = false;            ///< Q or K is a sum that the model does not make
   bool caps_in_exp_range = false;        ///< exponentials of them were divided by others for the softcap
   bool lies_above_fill = false;          ///< the lesser of scores and a fill was taken
   const Value* lowered_value = nullptr;  ///< read by nothing but the maximum and what subtracts it
@@ -63,10 +65,12 @@ struct ScoreWalk {
   /// The maximum of a row, or of all, is subtracted where the walk stands.
   void lower() {
     lowered = true;
-    const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
-    const auto has_addends = [](const ScoreCase& each) { return !each.addends.empty(); };
-    adds_to_lowered = adds_to_lowered || std::ranges::any_of(form, has_addends) || std::ranges::any_of(terms, is_bias);
+    adds_to_lowered = adds_to_lowered || has_addends(form) || std::ranges::any_of(terms, is_bias);
     after_lowering = form.size() == 1 ? scale * form[0].scale : 1;
+  }
+  /// What is added in FORM, where the walk stands, is multiplied with the tensors below for itself.
+  void add_below_scales(const ScoreForm& added) {
+    sums_otherwise = sums_otherwise || (!tensor_scales.empty() && has_addends(added));
   }
   /// The scores above are held within LARGEST and its negative, which the operator does nowhere.
   void clamp_at(double largest) {

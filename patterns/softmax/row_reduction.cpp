@@ -128,20 +128,26 @@ bool is_along(const Placed& reduction, const Placed& rows, size_t rank, size_t b
   return placed && are_one(untransposed(*std::move(placed), facts), rows, facts);
 }
 
-/// Max(t, x)  =>  t, x being below all scores      Where(t == -inf, x, t)  =>  t, x being a number; null for others.
-Value* before_lower_bound(Value& value, Facts& facts) {
+/// Max(t, x)  =>  t, x being below all scores      Where(t == -inf, x, t)  =>  t, x being a number; null for others. What is
+/// made is no less than BOUND.
+Value* before_lower_bound(Value& value, double& bound, Facts& facts) {
   const Node& node = *value.producer;
-  const double below_scores = std::max(-1e30, lowest_finite(facts.type(value)));
-  for (const size_t at : {0, 1})
-    if (node.is("Max") && node.inputs.size() == 2 && facts.uniform(*node.inputs[at]).value_or(0) <= below_scores)
-      return node.inputs[1 - at];
+  const double lowest = lowest_finite(facts.type(value)), below_scores = std::max(-1e30, lowest);
+  for (const size_t at : {0, 1}) {
+    const auto number = node.is("Max") && node.inputs.size() == 2 ? facts.uniform(*node.inputs[at]) : std::nullopt;
+    if (!number || *number > below_scores) continue;
+    bound = std::max(bound, *number);
+    return node.inputs[1 - at];
+  }
   if (!node.is("Where")) return nullptr;
   const Condition condition = affirmed({node.inputs[0], true}, facts);
   Value* maximum = node.inputs[condition.is_true ? 2 : 1];
   const bool is_of_infinity =
       either({commuted("Equal", same(&maximum), number_is(-INFINITY)), op("IsInf", {same(&maximum)})})(*condition.value, facts);
-  return is_of_infinity && std::isfinite(facts.uniform(*node.inputs[condition.is_true ? 1 : 2]).value_or(INFINITY)) ? maximum
-                                                                                                                    : nullptr;
+  if (!is_of_infinity || !std::isfinite(facts.uniform(*node.inputs[condition.is_true ? 1 : 2]).value_or(INFINITY)))
+    return nullptr;
+  bound = std::max(bound, lowest);
+  return maximum;
 }
 
 /// Max(ReduceMax(x cut in front), ReduceMax(x cut behind))  =>  ReduceMax(x)
@@ -151,27 +157,31 @@ std::optional<Placed> before_maximum_of_parts(const Node& node, const Placed& af
   return std::nullopt;
 }
 
-/// What the largest of each row is read of, in other words than ReduceMax.
+/// What the largest of each row is read of, in other words than ReduceMax. ONNX Runtime's MaxPool makes the lowest number of
+/// what is all -inf.
 std::optional<Placed> before_maximum(const Node& node, const Placed& after, Facts& facts) {
   if (node.is("Max")) return before_maximum_of_parts(node, after, facts);
-  auto before = before_largest(node, after, facts);
-  return before ? before : before_pooling("MaxPool", node, after, facts);
+  if (auto before = before_largest(node, after, facts)) return before;
+  auto before = before_pooling("MaxPool", node, after, facts);
+  if (before) before->bound = lowest_finite(facts.type(*node.outputs[0]));
+  return before;
 }
 
 /// reduction_in() of a Reduce*.
 ///
 ///   -ReduceMin(-x)  =>  ReduceMax(x)
 ///
-/// Bounds below all scores are left out unless IS_EXACT.
-std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts, bool is_exact = false) {
+/// Bounds below all scores are left out.
+std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_t rank, Facts& facts) {
   const bool is_maximum = op_type == "ReduceMax";
   bool is_negated = false;
+  double bound = -INFINITY;
   const ElementStep next = [&](Value& seen) -> Value* {
     if (is_maximum && !is_negated && seen.producer->is("Neg")) {
       is_negated = true;
       return seen.producer->inputs[0];
     }
-    return is_maximum && !is_negated && !is_exact ? before_lower_bound(seen, facts) : nullptr;
+    return is_maximum && !is_negated ? before_lower_bound(seen, bound, facts) : nullptr;
   };
   const TakenAxis taken = [&](const Node& node, const Placed& after) -> std::optional<Placed> {
     if (is_maximum && !is_negated && !node.is(op_type)) return before_maximum(node, after, facts);
@@ -182,7 +192,9 @@ std::optional<Placed> reduced_by(const std::string& op_type, Value& value, size_
     if (is_negated) before->value = &canonical(*negation->inputs[0], facts);
     return before;
   };
-  return reduction_in(value, rank, taken, next, facts);
+  auto reduction = reduction_in(value, rank, taken, next, facts);
+  if (reduction) reduction->bound = std::max(reduction->bound, bound);
+  return reduction;
 }
 
 }  // namespace
@@ -281,6 +293,11 @@ std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, 
   return reduction ? axis_in(*reduction, terms, false, facts) : std::nullopt;
 }
 
+double bound_of_maximum(Value& maximum, size_t rank, Facts& facts) {
+  const auto reduction = reduced_by("ReduceMax", maximum, rank, facts);
+  return reduction ? reduction->bound : -INFINITY;
+}
+
 Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_t before_last) {
   return [=](Value& value, Facts& facts) {
     auto rows = identified(**terms, facts);
@@ -292,8 +309,9 @@ Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_
 }
 
 Value* reduced_rows(const std::string& op_type, Value& value, size_t rank, Facts& facts, size_t before_last, bool is_exact) {
-  const auto reduction = reduced_by(op_type, value, rank, facts, is_exact);
-  const auto placed = reduction ? taken_along(*reduction, rank, before_last) : std::nullopt;
+  const auto reduction = reduced_by(op_type, value, rank, facts);
+  const bool is_wanted = reduction && (!is_exact || reduction->bound == -INFINITY);
+  const auto placed = is_wanted ? taken_along(*reduction, rank, before_last) : std::nullopt;
   const auto straight = placed ? identified(*placed->value, facts) : std::nullopt;
   return straight && straight->axes == placed->axes ? placed->value : nullptr;
 }

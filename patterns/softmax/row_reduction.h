@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct RowReduction {
   Value* value = nullptr;
   std::vector<int> axes;
   const Node* node = nullptr;  ///< that reduces
+  /// No number is less than this, whatever the row holds; -inf: the number of each row is its own.
+  double bound = -std::numeric_limits<double>::infinity();
 };
 
 /// VALUE, which broadcasts to RANK axes, and which of these each axis of it is: less than 0 where it is of size 1. No axes
@@ -56,6 +59,10 @@ std::optional<size_t> axis_in(const RowReduction& reduction, Value& terms, bool 
 /// How many axes of TERMS lie behind the one that VALUE holds OP_TYPE (ReduceSum, ReduceMax, ...) of: it broadcasts to them
 /// with the row's number in each of its elements. Nullopt if it holds anything else.
 std::optional<size_t> reduced_axis_of(const std::string& op_type, Value& value, Value& terms, Facts& facts);
+
+/// What the largest of each row of RANK axes that MAXIMUM holds is no less than, whatever the row holds: its own where that is
+/// -inf.
+double bound_of_maximum(Value& maximum, size_t rank, Facts& facts);
 
 /// Fits OP_TYPE of the rows, along the axis BEFORE_LAST the last, of what TERMS holds by then.
 Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_t before_last);

@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/matcher.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/alike.h"
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
 #include "patterns/products/cut_columns.h"
-#include "patterns/products/product_letters.h"
+#include "patterns/scaled_values.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/exponentials.h"
@@ -114,16 +115,26 @@ class SumReader {
 
   /// Max(t, x)  =>  t      Clip(t, x)  =>  t, x being positive and less than t      Clip(t)  =>  t
   Value* before_bound(const Node& node) {
-    if (!(node.is("Max") && node.inputs.size() == 2) && !(node.is("Clip") && !node.input(2))) return nullptr;
-    if (node.is("Clip") && !node.input(1)) return node.inputs[0];
-    for (int at = 0; at < (node.is("Clip") ? 1 : 2); ++at) {
-      const auto number = node.input(1 - at) ? facts_.uniform(*node.inputs[static_cast<size_t>(1 - at)]) : std::nullopt;
-      if (!number || !(*number > 0) || *number > kMostBound || !node.input(at)) continue;
-      read_.is_inexact = read_.is_never_zero = true;
-      read_.bound = *number;
-      return node.inputs[static_cast<size_t>(at)];
-    }
+    if (node.is("Clip")) return before_clip(node);
+    if (!node.is("Max") || node.inputs.size() != 2) return nullptr;
+    for (const size_t at : {0, 1})
+      if (Value* sum = bounded_by(facts_.uniform(*node.inputs[1 - at]), node.inputs[at])) return sum;
     return nullptr;
+  }
+
+  Value* before_clip(const Node& node) {
+    const double largest = largest_finite(facts_.type(*node.outputs[0]));
+    const auto least = clip_bound(node, 1, facts_), most = clip_bound(node, 2, facts_);
+    if (!most || *most < largest) return nullptr;
+    return least && *least <= -largest ? node.inputs[0] : bounded_by(least, node.inputs[0]);
+  }
+
+  /// SUM, no less than NUMBER; null if that may be more than it.
+  Value* bounded_by(std::optional<double> number, Value* sum) {
+    if (!number || !(*number > 0) || *number > kMostBound) return nullptr;
+    read_.is_inexact = read_.is_never_zero = true;
+    read_.bound = *number;
+    return sum;
   }
 
   /// The nearest value that VALUE is a number times, plus what may be added to a sum, but perhaps where that is 0; null if
@@ -249,7 +260,7 @@ class SumReader {
     if (has(node, Trait::kAdds)) return before_sum_of_parts(node, after);
     if (auto before = before_running_sum(after, facts_)) return before_concat(std::move(before));
     for (size_t at = 0; at < node.inputs.size(); ++at)
-      if (auto before = are_ones_beside(node, at) ? before_product(node, at, after) : std::nullopt) return before;
+      if (auto before = are_ones_beside(node, at) ? before_product(node, at, after, facts_) : std::nullopt) return before;
     return before_part(after);
   }
 
@@ -338,26 +349,6 @@ class SumReader {
     return size.is_constant() || sizes_.multiply(size, -power_, facts_) ? before : std::nullopt;
   }
 
-  /// e 1  =>  the sums along the axis of e that the result has not, once or several times
-  std::optional<RowReduction> before_product(const Node& product, size_t at, const RowReduction& after) {
-    const auto letters = product_letters(product, facts_);
-    const MaybeShape made = facts_.shape(*product.outputs[0]), shape = facts_.shape(*product.inputs[at]);
-    if (!letters || !made || !shape || letters->result.size() != after.axes.size()) return std::nullopt;
-    const std::string& own = letters->operands[at];
-    for (const std::string& ones : letters->operands)
-      for (const char letter : ones)
-        if (!has_letter(own, letter) && !has_letter(letters->result, letter)) return std::nullopt;  // it counts as often
-    RowReduction before{&canonical(*product.inputs[at], facts_), {}, &product};
-    for (size_t axis = 0; axis < own.size(); ++axis) {
-      const size_t place = letters->result.find(own[axis]);
-      const bool is_summed = place == std::string::npos;
-      // Ones may repeat it along leading axes.
-      if (std::ranges::count(own, own[axis]) != 1 || (!is_summed && (*made)[place] != (*shape)[axis])) return std::nullopt;
-      before.axes.push_back(is_summed ? RowReduction::kTaken : after.axes[place]);
-    }
-    return std::ranges::count(before.axes, RowReduction::kTaken) == 1 ? std::optional(before) : std::nullopt;
-  }
-
   /// A part of a product of V and ones side by side, which is that of the ones.
   std::optional<RowReduction> before_part(const RowReduction& after) {
     const auto part = part_of_product(*after.value, reader_, context_);
@@ -366,7 +357,7 @@ class SumReader {
     whole.axes.resize(facts_.shape(*whole.value).known().size(), -1);
     for (size_t axis = 0; axis < part->axes.size(); ++axis)
       whole.axes[static_cast<size_t>(part->axes[axis])] = after.axes[axis];
-    return before_product(*part->product, 1 - part->operand, whole);
+    return before_product(*part->product, 1 - part->operand, whole, facts_);
   }
 
   Node& reader_;

@@ -1,9 +1,11 @@
 #include "patterns/softmax/row_words.h"
 
 #include <algorithm>
+#include <string>
 
 #include "attn_opt/canonical.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products/product_letters.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
 
@@ -108,6 +110,25 @@ std::optional<RowReduction> before_largest(const Node& node, const RowReduction&
   const auto axis = axis_in(node.int_attribute("axis", -1), after.axes.size());
   const bool takes_one = count && count->values.size() == 1 && count->values[0].is(1);
   return takes_one && axis ? taken_from(*node.inputs[0], *axis, after, &node, facts) : std::nullopt;
+}
+
+std::optional<RowReduction> before_product(const Node& product, size_t at, const RowReduction& after, Facts& facts) {
+  const auto letters = product_letters(product, facts);
+  const MaybeShape made = facts.shape(*product.outputs[0]), shape = facts.shape(*product.inputs[at]);
+  if (!letters || !made || !shape || letters->result.size() != after.axes.size()) return std::nullopt;
+  const std::string& own = letters->operands[at];
+  for (const std::string& ones : letters->operands)
+    for (const char letter : ones)
+      if (!has_letter(own, letter) && !has_letter(letters->result, letter)) return std::nullopt;  // it counts as often
+  RowReduction before{&canonical(*product.inputs[at], facts), {}, &product};
+  for (size_t axis = 0; axis < own.size(); ++axis) {
+    const size_t place = letters->result.find(own[axis]);
+    const bool is_summed = place == std::string::npos;
+    // Ones may repeat it along leading axes.
+    if (std::ranges::count(own, own[axis]) != 1 || (!is_summed && (*made)[place] != (*shape)[axis])) return std::nullopt;
+    before.axes.push_back(is_summed ? RowReduction::kTaken : after.axes[place]);
+  }
+  return std::ranges::count(before.axes, RowReduction::kTaken) == 1 ? std::optional(before) : std::nullopt;
 }
 
 std::optional<RowReduction> before_running_sum(const RowReduction& after, Facts& facts) {

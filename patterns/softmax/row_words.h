@@ -36,6 +36,10 @@ std::optional<RowReduction> before_pooling(const char* op_type, const Node& node
 /// AFTER, what NODE makes, the largest of each row by TopK, before it.
 std::optional<RowReduction> before_largest(const Node& node, const RowReduction& after, Facts& facts);
 
+/// AFTER, what PRODUCT makes of its operand number AT and ones, before it: sums along the axis that the result has not, taken
+/// once or several times.
+std::optional<RowReduction> before_product(const Node& product, size_t at, const RowReduction& after, Facts& facts);
+
 /// AFTER, the last of running sums, before they were made.
 std::optional<RowReduction> before_running_sum(const RowReduction& after, Facts& facts);
 

@@ -57,6 +57,7 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
   site.lowered_by = power.lowered_by;
   site.is_unlowered = !site.lowered_by;
   if (site.is_unlowered) return site;
+  site.bound = bound_of_maximum(*site.lowered_by, facts.shape(*scores).known().size(), facts);
   site.less_largest_of_all =
       is_of_several_rows(*site.lowered_by, *scores, keys, facts) && scores->producer && is_made_of(*site.lowered_by, *scores);
   const auto is_less = [&](const char* reduction) {
@@ -79,11 +80,7 @@ SoftmaxSite softmax_of(const LoweredScores& power, size_t keys, const ScoreForm&
 bool vanish_without_keys(const Weights& weights, double factor, const SoftmaxSite& softmax, Facts& facts) {
   if (!softmax.lowered_by || facts.uniform(*softmax.lowered_by)) return true;
   const bool is_of_kept = reduced_axis_of("ReduceMax", *softmax.lowered_by, *softmax.input, facts).has_value();
-  double bound = -INFINITY;
-  Value& maximum = before_float_casts(*softmax.lowered_by, facts);
-  const bool is_bounded =
-      op("Where", {})(maximum, facts) || (commuted("Max", any(), number(&bound))(maximum, facts) && std::isfinite(bound));
-  return factor > 0 && is_of_kept && (is_bounded || weights.form.size() > 1);
+  return factor > 0 && is_of_kept && (std::isfinite(softmax.bound) || weights.form.size() > 1);
 }
 
 /// True if what the scores of SOFTMAX are lowered by is the largest of each row and of its sinks.

@@ -30,15 +30,17 @@ std::optional<FactorSide> softmax_side(const SoftmaxSite& softmax, const FactorM
   return std::nullopt;
 }
 
-/// True if LOG holds for each row of what SOFTMAX takes the logarithm of the sum of its exponentials.
-bool is_logarithm_of_sum(Value& log, const SoftmaxSite& softmax, Node& node, MatchContext& context) {
+/// The sum of exponentials of what SOFTMAX takes that LOG holds for each row the logarithm of; nullopt if it holds another.
+std::optional<RowSum> sum_in_logarithm(Value& log, const SoftmaxSite& softmax, Node& node, MatchContext& context) {
   Facts& facts = context.facts;
   const size_t rank = facts.shape(*softmax.input).known().size();
-  const auto sum = row_sum_of_log(log, 1, rank, node, context);
-  if (!sum || sum->factor != 1 || sum->is_never_zero || !sum->others.empty()) return false;
+  auto sum = row_sum_of_log(log, 1, rank, node, context);
+  if (!sum || sum->factor != 1 || sum->is_never_zero || !sum->others.empty()) return std::nullopt;
   const auto exponent = exponent_in(*sum->rows.value, node, context);
-  return exponent && exponent->factor == 1 && &canonical(*exponent->value, facts) == &canonical(*softmax.input, facts) &&
-         axis_in(sum->rows, *sum->rows.value, false, facts) == softmax.keys;
+  const bool is_its_own = exponent && exponent->factor == 1 &&
+                          &canonical(*exponent->value, facts) == &canonical(*softmax.input, facts) &&
+                          axis_in(sum->rows, *sum->rows.value, false, facts) == softmax.keys;
+  return is_its_own ? sum : std::nullopt;
 }
 
 /// The share of keys whose exponentials come to exp(LOG) beside a sink of exp(SINK), or 1 over that if INVERSE.
@@ -51,19 +53,19 @@ Matcher share_of_keys(Value** log, Value** sink, bool inverse) {
       {op("Sigmoid", {difference(any(log), any(sink))}), op("Reciprocal", {whole}), op("Div", {number_is(1), whole})});
 }
 
-/// What is less than the logarithm of the sum of SOFTMAX where GATE, which broadcasts to SIDE, is the share of its keys, or
-/// divides by it if NODE is a Div, as it broadcasts to TERMS; null if GATE is anything else.
-Value* sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, const SoftmaxSite& softmax, Node& node,
-               MatchContext& context) {
+/// The sink, as it broadcasts to TERMS, where GATE, which broadcasts to SIDE, is the share of the keys of SOFTMAX beside it, or
+/// divides by that if NODE is a Div; none if GATE is anything else.
+SinkGate sink_in(Value& gate, const FactorSide& side, const FactorSide& terms, const SoftmaxSite& softmax, Node& node,
+                 MatchContext& context) {
   const Broadcast moved = broadcast_of(gate, side, context);
   Value *log = nullptr, *sink = nullptr;
-  if (moved.views.empty() || !share_of_keys(&log, &sink, node.is("Div"))(*moved.views.back().value, context.facts))
-    return nullptr;
+  if (moved.views.empty() || !share_of_keys(&log, &sink, node.is("Div"))(*moved.views.back().value, context.facts)) return {};
   const auto placed = [&](Value& value) {
     return placed_beside(broadcast_of(value, moved.views.back(), context), Role::kRow, terms, false, node, context);
   };
   Value* log_of_rows = placed(*log);
-  return log_of_rows && is_logarithm_of_sum(*log_of_rows, softmax, node, context) ? placed(*sink) : nullptr;
+  const auto sum = log_of_rows ? sum_in_logarithm(*log_of_rows, softmax, node, context) : std::nullopt;
+  return sum ? SinkGate{placed(*sink), nullptr, nullptr, !sum->is_of_exponents} : SinkGate();
 }
 
 /// True if OUTPUT may be multiplied behind moves: a Mul or Div comes before any product. Cheap, since it is asked of every
@@ -98,8 +100,11 @@ std::optional<SinkGate> sink_gate(const SoftmaxSite& softmax, const ProbabilityW
     const MaybeShape before = facts.shape(*view.value), after = facts.shape(*node->outputs[0]);
     const auto terms = before && after && *before == *after ? softmax_side(softmax, *maps, context) : std::nullopt;
     Value& gate = *node->inputs[static_cast<size_t>(1 - readers.all[0].input)];
-    Value* column = terms ? sink_in(gate, {view.value, view.axes}, *terms, softmax, *node, context) : nullptr;
-    if (column) return SinkGate{column, &canonical(*view.value, facts), node->outputs[0]};
+    SinkGate found = terms ? sink_in(gate, {view.value, view.axes}, *terms, softmax, *node, context) : SinkGate();
+    if (!found.column) continue;
+    found.gated = &canonical(*view.value, facts);
+    found.made = node->outputs[0];
+    return found;
   }
   return std::nullopt;
 }

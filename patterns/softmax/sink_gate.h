@@ -11,9 +11,10 @@
 namespace attn_opt {
 
 struct SinkGate {
-  Value* column = nullptr;       ///< z, beside the scores
-  const Value* gated = nullptr;  ///< what the product's result is moved to
-  Value* made = nullptr;         ///< that, multiplied with its share
+  Value* column = nullptr;        ///< z, beside the scores
+  const Value* gated = nullptr;   ///< what the product's result is moved to
+  Value* made = nullptr;          ///< that, multiplied with its share
+  bool leaves_exp_range = false;  ///< it is told by exp() of scores that are not lowered
 };
 
 /// The gate behind PRODUCT, of what WALK makes of SOFTMAX; nullopt if there is none.

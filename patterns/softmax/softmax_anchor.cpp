@@ -107,14 +107,16 @@ Value& uncast(Value& operand, bool& swapped, Facts& facts) {
   return *value;
 }
 
-/// Weights divided by the sum of their absolute values, which is theirs or has the other sign.
+/// Weights divided by the sum of their absolute values, which is theirs or has the other sign. What is all 0 stays 0.
 std::optional<SoftmaxSite> normalised(Node& node, MatchContext& context) {
   const auto read = node.int_attribute("p", 2) == 1 ? weights_in(*node.inputs[0], node, context) : std::nullopt;
   if (!read) return std::nullopt;
   const int64_t rank = std::ssize(context.facts.shape(*node.inputs[0]).known()), axis = node.int_attribute("axis", -1);
   if (axis < -rank || axis >= rank) return std::nullopt;
   const SummedAxis keys{static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis), read->factor < 0 ? -1.0 : 1.0};
-  return softmax_over({}, keys, *read, node, context);
+  RowSum sum;
+  sum.is_never_zero = true;
+  return softmax_over(sum, keys, *read, node, context);
 }
 
 /// Masked exponentials TERMS of PRODUCT, which stands at the input NUMERATOR of NODE, divided by their sum.
@@ -319,6 +321,10 @@ SoftmaxSite of_whole_scores(SoftmaxSite softmax, Facts& facts) {
 }
 
 }  // namespace
+
+bool has_finite_bound(const SoftmaxSite& softmax, Facts& facts) {
+  return softmax.bound > lowest_finite(facts.type(*softmax.input));
+}
 
 SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
   SoftmaxSite site{node.inputs[0], node.outputs[0], &node, std::nullopt, std::nullopt};

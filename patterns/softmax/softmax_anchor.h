@@ -1,6 +1,7 @@
 // Where a softmax is: the operator, or written out.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -18,25 +19,26 @@ struct SoftmaxSite {
   Value* output = nullptr;
   const Node* normaliser = nullptr;  ///< Softmax or LogSoftmax; null: written out
   std::optional<size_t> keys = 0;    ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
-  std::optional<double> exponent_offset;   ///< see Sdpa
-  double exponent_power = 1;               ///< see Sdpa
-  double times = 1;                        ///< OUTPUT is so many times the softmax
-  double after_lowering = 1;               ///< what INPUT's rows are multiplied with once they are less by their largest
-  bool is_weighed = false;                 ///< exp() of others is multiplied with the softmax of scores
-  bool is_less_log_sum = false;            ///< rows are less by the logarithm of their sum, which deep fills round away
-  bool is_unlowered = false;               ///< exp() is taken of scores and a number: rows of a deep fill have no weights
-  Value* lowered_by = nullptr;             ///< what each row was less by before exp() was taken
-  std::vector<Value*> sinks = {};          ///< columns beside INPUT, which has none of them (written_sinks.h)
-  std::optional<CutColumns> cut_off = {};  ///< of those of INPUT, which OUTPUT lacks
-  bool nan_without_keys = false;           ///< rows of nothing but -inf are NaN, whatever SINKS they have
-  bool drops_sinks = false;                ///< what was cut off has no share in the sum
-  Value* is_positive = nullptr;            ///< the booleans that a sum of 0 was told by
-  bool guards_nan = false;                 ///< rows that are NaN are 0
-  bool guards_empty_rows = false;          ///< rows whose exponentials are all 0 are 0
-  const Node* sum = nullptr;               ///< what adds up OUTPUT, which are exponentials then, for the division behind V
-  const Node* product = nullptr;           ///< of OUTPUT and V, or what joins its parts
-  ScoreForm weights = core_form();         ///< INPUT, and -inf where the exponentials were masked
-  Value* divided = nullptr;                ///< the product, or its last two axes SWAPPED, divided by the sum
+  std::optional<double> exponent_offset;  ///< see Sdpa
+  double exponent_power = 1;              ///< see Sdpa
+  double times = 1;                       ///< OUTPUT is so many times the softmax
+  double after_lowering = 1;              ///< what INPUT's rows are multiplied with once they are less by their largest
+  bool is_weighed = false;                ///< exp() of others is multiplied with the softmax of scores
+  bool is_less_log_sum = false;           ///< rows are less by the logarithm of their sum, which deep fills round away
+  bool is_unlowered = false;              ///< exp() is taken of scores and a number: rows of a deep fill have no weights
+  Value* lowered_by = nullptr;            ///< what each row was less by before exp() was taken
+  double bound = -std::numeric_limits<double>::infinity();  ///< what LOWERED_BY is no less than, though all of a row may be
+  std::vector<Value*> sinks = {};                           ///< columns beside INPUT, which has none of them (written_sinks.h)
+  std::optional<CutColumns> cut_off = {};                   ///< of those of INPUT, which OUTPUT lacks
+  bool nan_without_keys = false;                            ///< rows of nothing but -inf are NaN, whatever SINKS they have
+  bool drops_sinks = false;                                 ///< what was cut off has no share in the sum
+  Value* is_positive = nullptr;                             ///< the booleans that a sum of 0 was told by
+  bool guards_nan = false;                                  ///< rows that are NaN are 0
+  bool guards_empty_rows = false;                           ///< rows whose exponentials are all 0 are 0
+  const Node* sum = nullptr;        ///< what adds up OUTPUT, which are exponentials then, for the division behind V
+  const Node* product = nullptr;    ///< of OUTPUT and V, or what joins its parts
+  ScoreForm weights = core_form();  ///< INPUT, and -inf where the exponentials were masked
+  Value* divided = nullptr;         ///< the product, or its last two axes SWAPPED, divided by the sum
   bool swapped = false;
   Value* values = nullptr;           ///< what of V makes the features that are divided; null: all of it
   size_t features = 0;               ///< how many axes of DIVIDED lie behind the one where the sums have the size 1
@@ -49,6 +51,9 @@ struct SoftmaxSite {
   const Value* moved = nullptr;      ///< what the product's result is moved to before that is divided (late_division.h)
   std::vector<RowMap> maps = {};     ///< from MOVED to what is divided; none: that is
 };
+
+/// True if scores of SOFTMAX that are finite may be below its bound: rows of these have no weights.
+bool has_finite_bound(const SoftmaxSite& softmax, Facts& facts);
 
 /// Cheap: true for Softmax, and for nodes that may end a written-out one.
 bool may_be_softmax(const Node& node);

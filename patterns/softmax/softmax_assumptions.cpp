@@ -8,6 +8,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "patterns/bias_preconditions.h"
 #include "patterns/preconditions.h"
+#include "src/io/number_text.h"
 #include "src/match/facts/empty_rows.h"
 
 namespace attn_opt {
@@ -74,20 +75,31 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
   if (softmax.hides_infinity) assume_scores_finite("Sigmoid makes a number of Inf, as softmax does not", sdpa);
   if (softmax.hides_nan) assume_scores_finite("exponentials that are NaN are made 0", sdpa);
   if (scores.caps_in_exp_range) assume("exp-in-range", "the softcap divides exponentials of scores", sdpa);
-  const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded && !why_rows_may_be_nan(sdpa, facts).empty();
+  const bool may_empty_blocks = !softmax.key_blocks.empty() && !sdpa.guarded;
   const bool may_empty_beside_sinks = !softmax.sinks.empty() && softmax.nan_without_keys && sdpa.terms.size() > 1;
   sdpa.less_others = softmax.is_less_others;
   sdpa.less_row_numbers = sdpa.exponent_offset && (softmax.lowered_by || scores.lowered);
-  sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || scores.makes_nan_of_infinity || may_empty_beside_sinks;
-  if (scores.makes_nan_of_infinity && (softmax.guards_empty_rows || sdpa.guarded))
+  const bool adds_infinities = scores.makes_nan_of_infinity || scores.sums_operands;
+  sdpa.infinity_makes_nan = softmax.pairs_scores || may_empty_blocks || adds_infinities || may_empty_beside_sinks;
+  if (adds_infinities && (softmax.guards_empty_rows || sdpa.guarded))
     assume_scores_finite("rows to which -inf is added are made 0", sdpa);
-  else if (scores.makes_nan_of_infinity)
+  else if (adds_infinities)
     sdpa.preconditions.push_back(
         {"scores-finite", false, "scores of Inf are multiplied with 0, or subtracted from each other", true});
+  if (scores.sums_operands && factors_in_range(2, {}, sdpa.type, "Q or K", facts))
+    assume_after_all("factors-in-range", "Q or K is a sum that the model does not make", sdpa);
   if (softmax.pairs_scores)
     sdpa.preconditions.push_back({"scores-finite", false, "the difference of two scores of -Inf is NaN", true});
   if (may_empty_blocks)
     sdpa.preconditions.push_back({"scores-finite", false, "a block of keys whose scores are all -Inf makes NaN", true});
+  if (has_finite_bound(softmax, facts) && !softmax.guards_empty_rows)
+    sdpa.preconditions.push_back(
+        {"scores-finite", false, "rows whose scores are all below " + number_text(softmax.bound) + " have no weights", true});
+  if (!scores.tensor_scales.empty())
+    sdpa.preconditions.push_back(
+        {"scores-finite", false,
+         "'" + scores.tensor_scales.front().value->name + "' is a factor of Q or K, not of scores that left their range",
+         true});
   if (may_empty_beside_sinks)
     sdpa.preconditions.push_back({"scores-finite", false, "a row of nothing but -inf is NaN, which has sinks beside it", true});
   if (sdpa.exponent_offset) sdpa.key_blocks = softmax.key_blocks;

@@ -218,7 +218,6 @@ class RowReader {
 
   /// True of a sum of halves as low as masks are, which is rounded otherwise in the model: by each number that it is made of.
   bool is_half_of_lowest(double bias) const {
-    const auto is_bias = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; };
     return std::ranges::count_if(sdpa_.terms, is_bias) > 1 && request_.model_type == onnx::TensorProto::FLOAT16 &&
            std::isfinite(bias) && bias <= lowest_finite(onnx::TensorProto::FLOAT16) / 2;
   }

@@ -76,6 +76,8 @@ struct ScoreTerm {
   double cancelled = 0;         ///< what the model adds to scores besides, and takes away again: they are rounded by it
 };
 
+inline bool is_bias(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias; }
+
 /// A value that holds Y, in whatever layout.
 struct OutputView {
   Value* value = nullptr;
@@ -128,6 +130,7 @@ struct Sdpa {
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
   bool less_others = false;          ///< the model subtracts another number of each row's scores than the largest of them
+  bool sums_otherwise = false;       ///< the model adds biases to other numbers than the operator's scores
   bool less_row_numbers = false;     ///< exp() is of scores less numbers of their rows, which a softmax does not see
   bool infinity_makes_nan = false;   ///< the model makes NaN of rows in which a score is -Inf
   bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
