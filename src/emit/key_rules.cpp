@@ -119,6 +119,14 @@ Matched<Value*> size_value(const Dim& size, const KeyLengths& lengths, Site& sit
   return value;
 }
 
+/// VALUE, to which what is added to LENGTHS is, and S at most: the greatest int64 stands for no limit, and the sum is none.
+Matched<Value*> bounded_before_sum(Value* value, const KeyLengths& lengths, Site& site) {
+  const bool may_leave = site.facts.type(*lengths.list) == onnx::TensorProto::INT64 && lengths.added.never_negative();
+  if (!lengths.is_of_mask || !may_leave) return value;
+  ATTN_OPT_MATCH(Value * keys, size_value(site.scores[3], lengths, site));
+  return site.build.node("Min", {value, keys});
+}
+
 /// VALUE within 0 to S: a mask keeps no key for less than 0, and every key for more than S.
 Matched<Value*> within_keys(Value* value, const KeyLengths& lengths, Site& site) {
   ATTN_OPT_MATCH(Value * keys, size_value(site.scores[3], lengths, site));
@@ -133,6 +141,7 @@ Matched<Value*> write_lengths(const KeyLengths& lengths, Site& site) {
   if (site.facts.type(*value) != onnx::TensorProto::INT64)
     value = site.build.node("Cast", {value}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::INT64})});
   if (!lengths.added.is(0)) {
+    ATTN_OPT_MATCH(value, bounded_before_sum(value, lengths, site));
     ATTN_OPT_MATCH(Value * added, size_value(lengths.added, lengths, site));
     value = site.build.node("Add", {value, added});
   }
