@@ -70,6 +70,9 @@ std::string parse_error(const std::string& message) {
 std::string inexpressible(const onnx::ModelProto& model) {
   if (model.training_info_size() > 0) return "training information";
   std::string found;
+  for (const onnx::FunctionProto& function : model.functions())
+    if (function.attribute_size() + function.attribute_proto_size() > 0)
+      found = "attributes of the function '" + function.name() + "', which ONNX's printer leaves out";
   for_each_graph(model, [&found](const onnx::GraphProto& graph) {
     if (graph.sparse_initializer_size() > 0) found = "a sparse initializer";
   });

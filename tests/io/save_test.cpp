@@ -81,6 +81,11 @@ TEST_F(SaveTest, TextRefusesWhatItCannotHold) {
   packed->set_data_type(onnx::TensorProto::INT4);
   packed->set_raw_data("x");
   EXPECT_THAT(output_error(save_model(model, folder_ / "a.onnxtxt")), HasSubstr("cannot be written as text"));
+  model = small();
+  onnx::AttributeProto& slope = *model.proto.add_functions()->add_attribute_proto();
+  slope.set_name("slope");
+  slope.set_type(onnx::AttributeProto::FLOAT);
+  EXPECT_THAT(output_error(save_model(model, folder_ / "a.onnxtxt")), HasSubstr("attributes of the function"));
   EXPECT_FALSE(fs::exists(folder_ / "a.onnxtxt"));
 }
 
