@@ -18,15 +18,17 @@ class MaskWriter {
       : scores_(scores), node_(node), facts_(facts), inner_(inner) {}
 
   /// True where a key is none of the padding; null where the mask says nothing.
-  Matched<Value*> not_padding(Value& mask, bool knows_ends_and_starts) {
+  Matched<Value*> not_padding(const ContribMasking& masking) {
+    Value& mask = *masking.padding;
     const MaybeShape shape = facts_.shape(mask);
     if (!shape) return missed("contrib.mask-form", &node_, "the rank of '" + mask.name + "' is not known");
-    if (shape->size() == 1) return within_lengths(mask, (*shape)[0], knows_ends_and_starts);
-    if (shape->size() == 2 && (*shape)[1].is(1)) return nullptr;  // moves all scores of a row alike
+    if (shape->size() == 1) return within_lengths(mask, (*shape)[0], masking.knows_ends_and_starts);
+    if (shape->size() == 2 && (*shape)[1].is(1) && masking.knows_no_mask) return nullptr;
     if (shape->size() > 3) return missed("contrib.mask-form", &node_, "a mask " + to_string(*shape));
     Value* keep = positive(mask);
-    if (shape->size() == 2) return over_scores(inner_.unsqueezed(or_of_one_column(keep, mask, (*shape)[1]), {1, 2}));
-    return over_scores(inner_.unsqueezed(keep, {1}));
+    if (shape->size() == 3) return over_scores(inner_.unsqueezed(keep, {1}));
+    if (masking.knows_no_mask) keep = or_of_one_column(keep, mask, (*shape)[1]);
+    return over_scores(inner_.unsqueezed(keep, {1, 2}));
   }
 
   /// True where key j may be seen by query i: up to its own place, and by the last query always.
@@ -122,7 +124,7 @@ Matched<void> add_mask_terms(const ContribMasking& masking, const ContribScores&
   const auto add = [&](Value* value) { sdpa.terms.push_back(added(value, scores)); };
   Value* padding = nullptr;
   if (masking.padding) {
-    ATTN_OPT_MATCH(Value * keep, writer.not_padding(*masking.padding, masking.knows_ends_and_starts));
+    ATTN_OPT_MATCH(Value * keep, writer.not_padding(masking));
     // The operator adds floats: what no number of the scores' type is swallows them.
     const bool is_beyond_type = std::isfinite(masking.fill) && masking.fill < lowest_finite(scores.type);
     if (keep && is_beyond_type)

@@ -23,6 +23,7 @@ struct ContribMasking {
   double fill = -10000;      ///< what it adds where a key is padding
   bool is_causal = false;
   bool knows_ends_and_starts = false;  ///< a mask (2B) is ends and then starts
+  bool knows_no_mask = false;          ///< a mask (B, 1) masks nothing
 };
 
 /// Enters that in every run the operator is given integers VALUE from LEAST to MOST; what VALUE copies is given them then.

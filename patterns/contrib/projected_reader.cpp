@@ -28,7 +28,7 @@ Matched<Match> ProjectedReader::read() {
   ATTN_OPT_MATCH(ContribOperands operands, projected());
   join_caches(operands, match);
   const ContribMasking masking{node_.input(at_.mask), node_.float_attribute("mask_filter_value", -10000),
-                               node_.int_attribute("unidirectional", 0) == 1, true};
+                               node_.int_attribute("unidirectional", 0) == 1, true, true};
   Value* const bias = node_.input(at_.attention_bias);
   ATTN_OPT_DONE(describe_contrib(operands, masking, bias, scores_, node_, context_, inner_, match.sdpa));
   return match;
