@@ -60,9 +60,15 @@ std::vector<Nodes*> lists_of_nodes(onnx::ModelProto& model) {
   return lists;
 }
 
-/// What NODES make.
+/// What the nodes of MODEL make, and its graphs and functions are given.
 std::set<std::string> names_made(const onnx::ModelProto& model) {
   std::set<std::string> names;
+  for_each_graph(model, [&](const onnx::GraphProto& graph) {
+    for (const auto& input : graph.input()) names.insert(input.name());
+    for (const auto& tensor : graph.initializer()) names.insert(tensor.name());
+    for (const auto& tensor : graph.sparse_initializer()) names.insert(tensor.values().name());
+  });
+  for (const auto& function : model.functions()) names.insert(function.input().begin(), function.input().end());
   for_each_node(model, [&](const onnx::NodeProto& node) { names.insert(node.output().begin(), node.output().end()); });
   return names;
 }
