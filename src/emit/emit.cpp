@@ -66,32 +66,19 @@ Matched<Value*> join_mask(const std::vector<const ScoreTerm*>& terms, const Writ
   return fit_to_scores(std::move(mask), site);
 }
 
-bool is_among(const std::vector<const Dim*>& sizes, const Dim& size) {
-  return std::ranges::any_of(sizes, [&](const Dim* other) { return *other == size; });
-}
-
 /// What ran without a batch, queries, keys or features fails in a runtime whose Attention refuses them (a MultiHeadAttention
 /// whose V has no features ends the process); it asks for new keys behind a past too. Misses: "emit.shape": one of these is 0
 /// in every run.
 Matched<void> assume_not_empty(const WritingPlan& plan, Site& site) {
   if (site.target.takes_empty_sizes) return {};
   const Dim rows = plan.has_past ? plan.k->axes.size(Role::kRow) : site.scores.back();
-  bool is_empty = false;
-  std::string sizes;
-  std::vector<const Dim*> named;
-  const auto ask = [&](const Dim& size) {
-    if (size.is_constant()) {
-      is_empty = is_empty || size.is(0);
-    } else if (!is_among(named, size) && !(size - 1).never_negative()) {
-      sizes += (sizes.empty() ? "" : ", ") + size.str();
-      named.push_back(&size);
-    }
-  };
-  for (size_t axis = 0; axis + 1 < site.scores.size(); ++axis) ask(site.scores[axis]);
-  ask(rows);
+  Shape asked(site.scores.begin(), site.scores.end() - 1);
+  asked.push_back(rows);
   for (const OperandView* view : {plan.q, plan.v})
     for (const Factor& factor : view->axes.factors())
-      if (factor.role == Role::kFeature) ask(factor.size);
+      if (factor.role == Role::kFeature) asked.push_back(factor.size);
+  const bool is_empty = std::ranges::any_of(asked, [](const Dim& size) { return size.is(0); });
+  const std::string sizes = sizes_that_may_be_0(asked);
   if (is_empty)
     return missed("emit.shape", site.match.anchor,
                   "batch, heads, queries, keys or features are 0, which the target's Attention does not run");

@@ -131,6 +131,9 @@ Matched<Emission> write_call(const WritingPlan& plan, const HidingMask& mask, co
   }
   Node* call = build.new_node(std::string(kLocalAttentionDomain) + "::" + name, inputs, {true}, {});
   emission.edit.add_function(*std::move(function));
+  // Heads are repeated by a Reshape that finds the number of keys itself.
+  const std::string sizes = repeats ? sizes_that_may_be_0({sdpa.batch, scores.back()}) : "";
+  if (!sizes.empty()) site.assumed.push_back({std::string(kSizesNotEmpty), false, sizes});
   ATTN_OPT_DONE(take_over_outputs(plan, {}, *call, *call->output(0), site));
   ATTN_OPT_DONE(complete(emission, site));
   return emission;

@@ -13,6 +13,15 @@ constexpr int kMaxDepth = 8;
 
 }  // namespace
 
+std::string sizes_that_may_be_0(const Shape& sizes) {
+  std::string named;
+  for (auto size = sizes.begin(); size != sizes.end(); ++size) {
+    const bool is_named = std::find(sizes.begin(), size, *size) != size;
+    if (!is_named && !(*size - 1).never_negative()) named += (named.empty() ? "" : ", ") + size->str();
+  }
+  return named;
+}
+
 SizeSource::SizeSource(GraphBuilder& build, Facts& facts) : build_(build) {
   for (const Graph* graph = &build.edit().graph(); graph; graph = graph->parent())
     for (Value* input : graph->inputs()) {

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attn_opt/edit.h"
 #include "attn_opt/facts.h"
 
 namespace attn_opt {
+
+/// Those of SIZES that may be 0 in a run, each once, with commas between.
+std::string sizes_that_may_be_0(const Shape& sizes);
 
 class SizeSource {
  public:

@@ -15,7 +15,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDeep = -1e4;
 
 bool any_term(const ScoreTerm&) { return true; }
-bool is_bias(const ScoreTerm& term) { return term.kind == Kind::kBias; }
 bool is_mask(const ScoreTerm& term) { return term.kind == Kind::kKeep || term.kind == Kind::kDrop; }
 bool is_floor(const ScoreTerm& term) { return term.kind == Kind::kFloor; }
 
