@@ -35,18 +35,25 @@ std::string_view name_of(DrawKind kind) {
     case DrawKind::kAllMasked: return "all masked, and no query is a number";
     case DrawKind::kNotFinite: return "a query that is no number";
     case DrawKind::kWide: return "rows of all sizes";
+    case DrawKind::kScattered: return "numbers of all sizes";
   }
   return "";
 }
 
 std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
-  if (!is_attention(sdpa)) return {DrawKind::kRandom, DrawKind::kWide};
+  const auto& before = site.before.nodes;
+  if (!is_attention(sdpa)) {
+    std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kWide, DrawKind::kScattered};
+    const bool asks_for_nan =
+        std::ranges::any_of(before, [](const Node* node) { return node->is("IsNaN") || node->is("IsInf"); });
+    if (asks_for_nan) kinds.push_back(DrawKind::kNotFinite);
+    return kinds;
+  }
   const bool has_mask = std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return can_mask(input, sdpa); });
   std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kLarge};
   if (has_mask)
     kinds = {DrawKind::kRandom,    DrawKind::kAllKept, DrawKind::kMixed, DrawKind::kEmptyRow,
              DrawKind::kLowestRow, DrawKind::kCausal,  DrawKind::kLarge};
-  const auto& before = site.before.nodes;
   const bool hides = std::ranges::any_of(before, [](const Node* node) { return hides_scores(*node); });
   if (hides) kinds.push_back(DrawKind::kNotFinite);
   if (std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return role_of(input, sdpa) == InputRole::kBias; }))

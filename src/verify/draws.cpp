@@ -67,6 +67,22 @@ Expected<Tensor> iterations(DataType type, const Dims& dims, DrawKind kind, Rand
   });
 }
 
+/// The numbers that the side before bounds others with, or compares, adds or multiplies them with.
+std::vector<double> numbers_of(const CutSite& site) {
+  std::vector<double> numbers;
+  for (const SiteInput& input : site.inputs) {
+    if (input.source == SiteInput::Source::kUniform) numbers.push_back(input.uniform);
+    const auto fixed = input.source == SiteInput::Source::kFixed && input.fixed.size() == 1 && is_floating(input.type)
+                           ? input.fixed.cast(P::DOUBLE)
+                           : Expected<Tensor>(Tensor());
+    if (fixed && fixed->size() == 1) numbers.push_back(fixed->data<double>()[0]);
+  }
+  for (const Node* node : site.before.nodes)
+    for (const char* name : {"min", "max"})
+      if (const auto* bound = node->is("Clip") ? node->attribute(name) : nullptr) numbers.push_back(bound->f());
+  return numbers;
+}
+
 Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, uint64_t seed) {
   if (input.source == SiteInput::Source::kFixed) return request.sizes.renumbered(input.fixed);
   const bool is_integer = !is_floating(input.type);
@@ -84,7 +100,7 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
   if (input.source == SiteInput::Source::kShapeOnly) return filled(input.type, *dims, [](int64_t) { return 0.0; });
   if (counts_iterations(*input.value)) return iterations(input.type, *dims, request.kind, RandomNumbers(seed));
   if (!is_attention(request.sdpa))
-    return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, RandomNumbers(seed)));
+    return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, numbers_of(request.site), RandomNumbers(seed)));
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   ATTN_OPT_TRY(const auto draw, input_draw(request, input, *dims, RandomNumbers(seed)));
   return filled(input.type, *dims, draw);

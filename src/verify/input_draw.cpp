@@ -228,7 +228,8 @@ class InputDraw {
       case DrawKind::kLarge:
       case DrawKind::kAllMasked:
       case DrawKind::kNotFinite:
-      case DrawKind::kWide: break;
+      case DrawKind::kWide:
+      case DrawKind::kScattered: break;
     }
     return normal;
   }
@@ -272,7 +273,8 @@ class InputDraw {
       case DrawKind::kMixed: return masked || (row % 2 == 0 && column == 0);
       case DrawKind::kFar:
       case DrawKind::kLarge:
-      case DrawKind::kWide: break;
+      case DrawKind::kWide:
+      case DrawKind::kScattered: break;
     }
     return masked;
   }
