@@ -7,6 +7,7 @@
 #include "python/src/options.h"
 #include "python/src/tensors.h"
 #include "src/cli/commands/model_comparison.h"
+#include "src/trial/feed_check.h"
 
 namespace attn_opt::python {
 namespace {
@@ -35,7 +36,9 @@ struct Results {
 Expected<Results> run_on_feeds(ModelSource& source, const TrialArguments& trial, const Feeds& feeds) {
   Results results;
   ATTN_OPT_TRY(results.runnable, runnable_of(source, trial));
-  ATTN_OPT_CHECK(check_feeds(results.runnable->model->proto.graph(), feeds));
+  const onnx::GraphProto& graph = results.runnable->model->proto.graph();
+  ATTN_OPT_CHECK(check_feeds(graph, feeds));
+  ATTN_OPT_CHECK(check_declared(graph, feeds, "inputs", ErrorCode::kInvalidInput));
   ATTN_OPT_TRY(results.outputs, results.runnable->executor->run(feeds));
   return results;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/trial/drawn_run.h"
+#include "src/trial/feed_check.h"
 
 namespace attn_opt {
 namespace {
@@ -40,8 +41,8 @@ Status check_same_inputs(const NamedModel& a, const NamedModel& b) {
   return {};
 }
 
-Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const RunnableModel& b, int seeds,
-                                                  const TrialArguments& trial, const std::vector<size_t>& partners) {
+Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const RunnableModel& b, const std::string& name_b,
+                                                  int seeds, const TrialArguments& trial, const std::vector<size_t>& partners) {
   std::vector<TensorDifference> worst(partners.size());
   ATTN_OPT_TRY(const auto combinations, sizes_of(trial));
   for (const Sizes& sizes : combinations) {
@@ -50,6 +51,7 @@ Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const 
       options.sizes = sizes;
       options.seed = static_cast<uint64_t>(seed);
       ATTN_OPT_TRY(const DrawnRun run_a, run_on_drawn(*a.executor, a.model->proto.graph(), options));
+      ATTN_OPT_CHECK(check_declared(b.model->proto.graph(), run_a.inputs.feeds, name_b, ErrorCode::kMismatch));
       ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, run_a.inputs));
       for (size_t i = 0; i < partners.size(); ++i) {
         const std::string& name = a.model->proto.graph().output(static_cast<int>(i)).name();
@@ -66,7 +68,7 @@ Expected<std::vector<OutputDifference>> compare_models(const NamedModel& a, cons
                                                        const TrialArguments& trial) {
   ATTN_OPT_CHECK(check_same_inputs(a, b));
   ATTN_OPT_TRY(const auto partners, pair_outputs(a, b));
-  ATTN_OPT_TRY(auto worst, run_draws(a.model, b.model, seeds, trial, partners));
+  ATTN_OPT_TRY(auto worst, run_draws(a.model, b.model, b.name, seeds, trial, partners));
   std::vector<OutputDifference> outputs;
   outputs.reserve(worst.size());
   for (size_t i = 0; i < worst.size(); ++i)

@@ -7,6 +7,7 @@
 #include "src/cli/options/trial_arguments.h"
 #include "src/cli/profile.h"
 #include "src/trial/drawn_run.h"
+#include "src/trial/feed_check.h"
 #include "src/trial/npz.h"
 #include "src/trial/test_data.h"
 
@@ -48,6 +49,7 @@ Status run_test_data(const RunArguments& given, const RunnableModel& runnable) {
   ATTN_OPT_TRY(const auto sets, read_test_data(given.test_data, graph));
   bool agree = true;
   for (const TestDataSet& set : sets) {
+    ATTN_OPT_CHECK(check_declared(graph, set.inputs, set.folder.string(), ErrorCode::kInvalidInput));
     ATTN_OPT_TRY(const auto outputs, runnable.executor->run(set.inputs));
     if (set.outputs.empty() && !given.verbosity.quiet) print_outputs(graph, outputs);
     agree = compare_outputs(given, runnable, set, outputs) && agree;
@@ -75,6 +77,7 @@ Expected<std::vector<Tensor>> run_on_given(const RunArguments& given, const Runn
     }
     feeds.emplace(name, std::move(tensor));
   }
+  ATTN_OPT_CHECK(check_declared(runnable.model->proto.graph(), feeds, given.inputs, ErrorCode::kInvalidInput));
   return runnable.executor->run(feeds);
 }
 
