@@ -98,7 +98,7 @@ class Batch {
       ATTN_OPT_CHECK(state_.begin(input));
       ATTN_OPT_CHECK(make_output_folder(input));
       pending_.push_back(&input);
-      stamps_.push_back({stamp_of(input.path), stamp_of(output_of(input))});
+      stamps_.push_back({stamp_of_model(input.path), stamp_of_model(output_of(input))});
     }
     done_ = inputs_.size() - pending_.size();
     if (done_ > 0) say(fmt::format("{} finished before and unchanged\n", done_));
@@ -203,7 +203,7 @@ class Batch {
   /// A model that was ended between the writing of its output and its own end has none.
   void drop_output(const BatchInput& input, const Stamps& before) const {
     std::error_code none;
-    if (!writes() || is_in_place(input) || stamp_of(output_of(input)) == before.output) return;
+    if (!writes() || is_in_place(input) || stamp_of_model(output_of(input)) == before.output) return;
     fs::remove(output_of(input), none);
   }
 
@@ -219,7 +219,8 @@ class Batch {
     outcome.message = valid_utf8(result.message);
     outcome.seconds = result.seconds;
     if (writes() && result.status == 0) outcome.output = valid_utf8(output_of(input).string());
-    ATTN_OPT_CHECK(state_.enter(input, is_in_place(input) ? stamp_of(input.path) : before.model, output_of(input), outcome));
+    ATTN_OPT_CHECK(
+        state_.enter(input, is_in_place(input) ? stamp_of_model(input.path) : before.model, output_of(input), outcome));
     const nlohmann::json report = state_.outcome(input).report;
     const std::string fused = report.is_null() ? ""
                                                : fmt::format("{} of {} fused", report["summary"]["fused"].get<int>(),

@@ -5,9 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <set>
 #include <vector>
 
+#include "attn_opt/internal/model_walk.h"
+#include "src/io/external_data.h"
+#include "src/io/file.h"
+#include "src/io/model_format.h"
 #include "src/io/output_file.h"
+#include "src/io/wire/strip_weights.h"
 
 namespace attn_opt {
 namespace {
@@ -26,6 +32,21 @@ json read_state(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   json document = file ? json::parse(file, nullptr, false) : json();
   return document.is_object() ? document : json();
+}
+
+/// The files that hold weights of the model at PATH, beside it; none of what is no model.
+std::set<fs::path> data_files_of(const fs::path& path) {
+  constexpr uint64_t kWeightBytes = 256;  // larger ones are not read
+  std::set<fs::path> files;
+  const auto file = is_text(path) ? fail(ErrorCode::kInvalidInput, "", "") : FileBytes::open(path, FileBytes::Kind::kRegular);
+  const auto model = file ? parse_stripped(*file, kWeightBytes, path.string()) : tl::unexpected(file.error());
+  if (!model) return files;
+  for_each_tensor(model->proto, [&](const onnx::TensorProto& tensor) {
+    const auto entry = tensor.data_location() == onnx::TensorProto::EXTERNAL ? read_external_entry(tensor)
+                                                                             : fail(ErrorCode::kInvalidInput, "", "");
+    if (entry) files.insert(path.parent_path() / entry->location);
+  });
+  return files;
 }
 
 std::string text_at(const json& state, const char* key) {
@@ -62,6 +83,12 @@ std::string stamp_of(const fs::path& path) {
   return fmt::format("{}", fmt::join(stamps, ","));
 }
 
+std::string stamp_of_model(const fs::path& path) {
+  std::string stamp = stamp_of_file(path);
+  for (const fs::path& file : data_files_of(path)) stamp += "," + file.filename().string() + "=" + stamp_of_file(file);
+  return stamp;
+}
+
 fs::path BatchState::path_of(const BatchInput& input, const char* kind) const {
   fs::path path = folder_ / input.below_root;
   path += kind;
@@ -75,9 +102,9 @@ bool BatchState::is_finished(const BatchInput& input, const fs::path& output) co
   const json state = read_state(path_of(input, ".state.json"));
   const int status = status_of(state);
   if (state.is_null() || (status != 0 && status != kUnmet && status != kMismatch)) return false;
-  if (text_at(state, "fingerprint") != fingerprint_ || text_at(state, "model") != stamp_of(input.path)) return false;
+  if (text_at(state, "fingerprint") != fingerprint_ || text_at(state, "model") != stamp_of_model(input.path)) return false;
   const std::string written = text_at(state, "written");
-  return !read_report(report_path(input)).is_null() && (written.empty() || written == stamp_of(output));
+  return !read_report(report_path(input)).is_null() && (written.empty() || written == stamp_of_model(output));
 }
 
 Status BatchState::begin(const BatchInput& input) const {
@@ -94,7 +121,7 @@ Status BatchState::enter(const BatchInput& input, const std::string& stamp, cons
   json state = {{"fingerprint", fingerprint_}, {"model", stamp},
                 {"status", outcome.status},    {"message", outcome.message},
                 {"seconds", outcome.seconds},  {"output", outcome.output}};
-  if (!outcome.output.empty()) state["written"] = stamp_of(output);
+  if (!outcome.output.empty()) state["written"] = stamp_of_model(output);
   ATTN_OPT_TRY(OutputFile file, OutputFile::create(path_of(input, ".state.json")));
   ATTN_OPT_CHECK(file.append(state.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
   return file.replace_target();

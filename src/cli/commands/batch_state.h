@@ -39,5 +39,7 @@ class BatchState {
 
 /// Changes when the file or folder at PATH does.
 std::string stamp_of(const std::filesystem::path& path);
+/// Changes when the model at PATH does, or a file beside it that holds its weights.
+std::string stamp_of_model(const std::filesystem::path& path);
 
 }  // namespace attn_opt
