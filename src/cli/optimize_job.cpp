@@ -78,6 +78,16 @@ Status update_baseline(const std::string& path, const Report& report) {
   return baseline.write();
 }
 
+/// Errors of what is read or made beside the model when that has been written already.
+Status check_further_outputs(const OptimizeJob& job) {
+  if (!job.baseline_to_update.empty()) {
+    ATTN_OPT_CHECK(Baseline::read_or_begin(job.baseline_to_update));
+  }
+  std::error_code error;
+  if (!job.dump_matches.empty()) std::filesystem::create_directories(job.dump_matches, error);
+  return error ? Status(fail(ErrorCode::kOutput, job.dump_matches, "cannot be made: " + error.message())) : Status();
+}
+
 }  // namespace
 
 Status run_job(const OptimizeJob& job) {
@@ -87,6 +97,8 @@ Status run_job(const OptimizeJob& job) {
   options.trace = trace_to_log(job.verbosity);
   options.draw = !job.reports.empty();
   options.progress = [&progress](std::string_view step, double part) { progress.update(step, part); };
+
+  ATTN_OPT_CHECK(check_further_outputs(job));
 
   const auto begin = std::chrono::steady_clock::now();
   static std::optional<Held> held;

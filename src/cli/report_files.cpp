@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <set>
+
 #include "src/report/drawing/placement.h"
 
 namespace attn_opt {
@@ -20,8 +22,11 @@ Expected<ReportTarget> report_target(const std::string& word) {
 
 Expected<ReportFiles> ReportFiles::create(const std::vector<std::string>& words, ReportScope scope) {
   ReportFiles reports;
+  std::set<std::string> paths;
   for (const std::string& word : words) {
     ATTN_OPT_TRY(const ReportTarget target, report_target(word));
+    if (!paths.insert(target.path).second)
+      return fail(ErrorCode::kUsage, "--report", "'" + target.path + "' is given twice", "each report needs a file of its own");
     if (target.format == ReportFormat::kSvg && !can_place())
       spdlog::warn("{}: nothing is drawn, since this attn-opt was built without Graphviz; .dot and .md need none", target.path);
     ATTN_OPT_TRY(OutputFile file, OutputFile::create(target.path));
