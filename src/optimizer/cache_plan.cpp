@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kOpsetOfTensorScatter = 24;
 constexpr size_t kCacheRank = 4, kCacheRows = 2;
+constexpr size_t kLeastRank = 3;  ///< of a cache of any layout
 
 /// The node that reads VALUE, and is neither OWNER nor a Shape; null if there is none.
 const Node* other_reader(const Value& value, const Node* owner) {
@@ -89,10 +90,17 @@ class CachePlanner {
     if (!cache.past || !cache.past->is_input)
       return missed("cache.input", &node,
                     cache.past ? "'" + cache.past->name + "' is no input of the model" : "one past alone");
+    if (has_default(*cache.past))
+      return missed("cache.input", &node, "'" + cache.past->name + "' has a value that runs take where they are given none");
     if (!cache.present || !cache.present->is_output)
       return missed("cache.output", &node, "what '" + cache.past->name + "' becomes is no output of the model");
     if (cache.past->is_output) return missed("cache.output", &node, "'" + cache.past->name + "' is an output itself");
     return {};
+  }
+
+  bool has_default(const Value& input) const {
+    return std::ranges::any_of(view_.proto().graph().initializer(),
+                               [&](const onnx::TensorProto& tensor) { return tensor.name() == input.name; });
   }
 
   /// All pasts have one length, which has a name.
@@ -166,7 +174,9 @@ class CachePlanner {
       };
       if (std::ranges::any_of(plan_.sites, is_it)) continue;
       const MaybeShape shape = facts_.shape(*input);
-      if (!shape.has_rank(kCacheRank) || (*shape)[kCacheRows] != Dim::symbol(plan_.past)) continue;
+      const bool grows =
+          shape && shape->size() >= kLeastRank && std::ranges::find(*shape, Dim::symbol(plan_.past)) != shape->end();
+      if (!grows) continue;
       const Node* reader = input->uses.empty() ? nullptr : input->uses.front().node;
       return missed("cache.left", reader, "'" + input->name + "' grows with them, and no Attention takes it");
     }
