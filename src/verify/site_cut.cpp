@@ -226,7 +226,7 @@ class SiteCutter {
     bool is_operand = false;
     for (const Operand* operand : operands()) {
       const bool holds_below = operand->has_view(below);
-      if (holds_below && operand->has_view(above)) return false;
+      if (holds_below && (operand->has_view(above) || operand->has_past(above))) return false;
       is_operand |= holds_below;
     }
     return is_operand;
