@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attn_opt/pattern.h"
+#include "src/graph/operator_name.h"
 
 namespace attn_opt {
 
@@ -29,7 +30,7 @@ class InnerValues {
   /// What NODE makes with VALUE as its input number INPUT.
   Value* again(const Node& node, size_t input, Value* value);
   /// What NODE makes of INPUTS, or would as OP.
-  Value* again(const Node& node, const std::vector<Value*>& inputs) { return again(node, node.op(), inputs); }
+  Value* again(const Node& node, const std::vector<Value*>& inputs) { return again(node, operator_name(node), inputs); }
   Value* again(const Node& node, const std::string& op, const std::vector<Value*>& inputs);
   Value* slice(Value* value, Value* begin, Value* end, int64_t axis);
   Value* concat(const std::vector<Value*>& parts, int64_t axis);
