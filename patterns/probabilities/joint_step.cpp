@@ -9,6 +9,8 @@
 #include "patterns/inner_values.h"
 #include "patterns/linear_function.h"
 #include "patterns/scores/form_reader.h"
+#include "patterns/softmax/row_reduction.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -26,25 +28,23 @@ bool reads_form(const Reader& reader, const Value& value) {
 /// True if NODE leaves each number from 0 to 1 as it is.
 bool keeps_shares(const Node& node, size_t input, Facts& facts) {
   if (!node.domain().empty() || input > 1 || (input > 0 && !has(node, Trait::kSelects))) return false;
-  if (node.is("Relu") || node.is("Abs")) return true;
+  static constexpr OperatorSet kKeepPositive = {"Relu", "Abs", "Elu", "Celu", "LeakyRelu"};
+  if (kKeepPositive.has(node)) return true;
   if (node.is("Clip")) return clip_bound(node, 1, facts).value_or(0) <= 0 && clip_bound(node, 2, facts).value_or(1) >= 1;
   const bool bounds = (node.is("Max") || node.is("Min")) && node.inputs.size() == 2;
   const auto bound = bounds ? facts.uniform(*node.inputs[1 - input]) : std::nullopt;
   return bound && (node.is("Max") ? *bound <= 0 : *bound >= 1);
 }
 
-/// What the only one of READERS makes of VALUE, shares of a row, if it bounds them where they are; null if it does more.
-Value* bounded_shares(const Readers& readers, Value& value, Facts& facts) {
-  const Node* maker = canonical(value, facts).producer;
-  for (int step = 0; step < kMaxTogether && maker && has(*maker, Trait::kKeepsAll); ++step)
-    maker = canonical(*maker->inputs[0], facts).producer;
-  const bool are_shares = maker && (maker->is("Softmax") || maker->is("Div") || maker->is("Exp"));
-  if (!are_shares || !readers.only_one() || !readers.all[0].node) return nullptr;
+/// What the only one of READERS makes of VALUE, shares of a row, if it bounds them where they are; null if it does more. Where
+/// they are divided behind V they are exponentials, which may be more than 1.
+Value* bounded_shares(const Readers& readers, Value& value, bool are_divided, Facts& facts) {
+  if (!readers.only_one() || !readers.all[0].node) return nullptr;
+  const Node* maker = are_divided ? unmoved(value, facts).producer : nullptr;
   Node& node = *readers.all[0].node;
-  // Exponentials that are divided behind V are no less than 0, and may be more than 1.
-  const bool may_be_more = maker->is("Exp") && (node.is("Clip") || node.is("Min"));
+  const bool may_be_other = are_divided && (!maker || !maker->is("Exp") || node.is("Clip") || node.is("Min"));
   const bool keeps = node.graph == value.graph && keeps_shares(node, static_cast<size_t>(readers.all[0].input), facts);
-  return keeps && !may_be_more ? node.outputs[0] : nullptr;
+  return keeps && !may_be_other ? node.outputs[0] : nullptr;
 }
 
 class JointReader {
@@ -124,9 +124,9 @@ class JointReader {
 
 }  // namespace
 
-std::optional<JointStep> joint_step(const Readers& readers, Value& value, bool are_shares, MatchContext& context) {
-  if (Value* bounded = are_shares ? bounded_shares(readers, value, context.facts) : nullptr) return JointStep{bounded};
-  return JointReader(value, context).run(readers);
+std::optional<JointStep> joint_step(const Readers& readers, Value& value, const KnownShares& shares, MatchContext& context) {
+  Value* bounded = shares.are_shares ? bounded_shares(readers, value, shares.are_divided_late, context.facts) : nullptr;
+  return bounded ? JointStep{bounded} : JointReader(value, context).run(readers);
 }
 
 }  // namespace attn_opt

@@ -17,8 +17,14 @@ struct JointStep {
   std::optional<Reader> one = {};  ///< a Mul by a number, or a Where with 0, that says the same; none: MADE is a copy
 };
 
+/// What is known of the numbers of a value.
+struct KnownShares {
+  bool are_shares = false;        ///< of rows: from 0 to 1
+  bool are_divided_late = false;  ///< behind V: weights that are shares then
+};
+
 /// The nearest value that READERS, all of VALUE, make of it together, being the only ones, or one further on that is a copy;
-/// nullopt if there is none. Bounds are told of ARE_SHARES alone, which the value was made as.
-std::optional<JointStep> joint_step(const Readers& readers, Value& value, bool are_shares, MatchContext& context);
+/// nullopt if there is none. Bounds are told of SHARES alone.
+std::optional<JointStep> joint_step(const Readers& readers, Value& value, const KnownShares& shares, MatchContext& context);
 
 }  // namespace attn_opt

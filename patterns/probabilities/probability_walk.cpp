@@ -53,7 +53,9 @@ class ProbabilityWalker {
       if (walk_.way.empty() || walk_.way.back() != value_) walk_.way.push_back(value_);
       const Readers readers = readers_here();
       if (takes_branch(readers)) continue;
-      if (pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) || pass_joint_step(readers)) continue;
+      if (pass_idle_guard(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) ||
+          pass_joint_step(readers))
+        continue;
       if (ends_in_segments(readers) || (parts_axes_ && ends_in_parted_axes(readers))) return walk_;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (multiplies(*next, *value_, facts_)) {
@@ -76,6 +78,14 @@ class ProbabilityWalker {
     walk_.steps.push_back({inner.build().node("Mul", {number, number})->producer});
     walk_.steps.back().is_number = walk_.is_multiple = true;
     walk_.peeled.emplace_back("Mul(number)");
+  }
+
+  bool pass_idle_guard(const Readers& readers) {
+    Node* guard = walk_.steps.empty() ? idle_guard(readers, *value_, keys_from_last().value_or(kNowhere), facts_) : nullptr;
+    if (!guard) return false;
+    walk_.peeled.push_back(guard->op() + "(idle)");
+    value_ = guard->outputs[0];
+    return true;
   }
 
   bool pass_guard(const Readers& readers) {
@@ -144,7 +154,7 @@ class ProbabilityWalker {
   }
 
   bool pass_joint_step(const Readers& readers) {
-    const auto joint = joint_step(readers, *value_, !walk_.is_multiple, context_);
+    const auto joint = joint_step(readers, *value_, {walk_.steps.empty(), divided_late_ != nullptr}, context_);
     if (!joint) return false;
     if (joint->one && !pass_guard({{*joint->one}, readers.is_output}) && !pass_step({{*joint->one}, readers.is_output}))
       return false;

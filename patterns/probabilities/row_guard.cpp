@@ -83,6 +83,26 @@ bool asks_for_nan(const Condition& condition, Value& value, Facts& facts) {
   return false;
 }
 
+/// True if a guard that KEEPS shares where CONDITION holds, or does not, keeps all but NaN.
+bool hides_nan_alone(Value& condition, bool keeps, Value& shares, size_t keys_from_last, Facts& facts) {
+  const auto test = shares_test(condition, shares, keys_from_last, facts);
+  return test && test->holds_of_shares == keeps && test->holds_of_nan != keeps;
+}
+
+/// True if NODE leaves VALUE, shares that it reads as its input number AT, as they are. 0 times NaN is NaN.
+bool is_idle(const Node& node, size_t at, Value& value, size_t keys_from_last, Facts& facts) {
+  if (node.inputs.size() == 3 && node.is("Where") && at > 0) {
+    const auto test =
+        facts.uniform(*node.inputs[3 - at]) == 0.0 ? shares_test(*node.inputs[0], value, keys_from_last, facts) : std::nullopt;
+    return test && test->holds_of_shares == (at == 1) && test->holds_of_nan == (at == 1);
+  }
+  const auto factor =
+      node.inputs.size() == 2 && node.is("Mul") && at < 2 ? condition_of_number(*node.inputs[1 - at], facts) : std::nullopt;
+  if (!factor) return false;
+  const auto test = shares_test(*factor->value, value, keys_from_last, facts);
+  return (test && test->holds_of_shares == factor->is_true) || asks_for_nan({factor->value, !factor->is_true}, value, facts);
+}
+
 std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value, size_t keys_from_last, Facts& facts) {
   if (node.is("Mul") && node.inputs.size() == 2 && probabilities < 2)
     return factor_at(node, probabilities, keys_from_last, facts);
@@ -91,6 +111,7 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   if (facts.uniform(otherwise) != 0.0) return std::nullopt;
   const bool keeps = probabilities == 1;
   if (asks_for_nan({&condition, !keeps}, value, facts)) return RowGuard{&node, std::nullopt};
+  if (hides_nan_alone(condition, keeps, value, keys_from_last, facts)) return RowGuard{&node, std::nullopt};
   if (auto test = test_of(condition, keeps, keys_from_last, facts)) return RowGuard{&node, test};
   const Condition kept = without_own_test({&condition, keeps}, keys_from_last, facts);
   return RowGuard{&node, std::nullopt, kept.value, kept.is_true};
@@ -131,12 +152,15 @@ std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term
 
 constexpr int kMaxGuardSteps = 8;
 
-bool is_cast(const Node& node) { return node.is("Cast") || node.is("CastLike"); }
+/// True for what stands between probabilities and what asks for them.
+bool leads_to_question(const Node& node) {
+  return node.is("Cast") || node.is("CastLike") || node.is("ReduceSum") || node.is("ReduceMax");
+}
 
-/// True for a reader that asks whether probabilities are infinite, or of which sign.
+/// True for a reader that asks whether probabilities are infinite, or of which sign, or what they add up to.
 bool tests_for_infinity(const Node& node, Facts& facts, int steps = kMaxGuardSteps) {
   if (node.is("IsInf") || node.is("Less") || node.is("Greater") || node.is("Equal")) return true;
-  if (!is_cast(node) || !node.outputs[0] || steps == 0) return false;
+  if (!leads_to_question(node) || !node.outputs[0] || steps == 0) return false;
   const Readers readers = readers_of(*node.outputs[0], facts);
   return std::ranges::any_of(
       readers.all, [&](const Reader& reader) { return reader.node && tests_for_infinity(*reader.node, facts, steps - 1); });
@@ -181,6 +205,15 @@ std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, 
       if (auto guard = guard_at(*reader.node, static_cast<size_t>(reader.input), probabilities, keys_from_last, facts))
         return guard;
   return std::nullopt;
+}
+
+Node* idle_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts) {
+  for (const Reader& reader : readers.all)
+    if (reader.node && reader.node->graph == probabilities.graph &&
+        is_idle(*reader.node, static_cast<size_t>(reader.input), probabilities, keys_from_last, facts) &&
+        keeps_shape(*reader.node, facts) && !others_read(readers, *reader.node, facts))
+      return reader.node;
+  return nullptr;
 }
 
 std::optional<RowGuard> joined(const RowGuard& before, RowGuard guard) {

@@ -1,6 +1,6 @@
 // Guards behind a softmax: what gives rows without any key the probability 0 instead of NaN.
 //
-//   Where(IsNaN(p), 0, p), Where(p == p, p, 0)   NaN of any origin becomes 0
+//   Where(IsNaN(p), 0, p), Where(p == p, p, 0)   NaN of any origin becomes 0; Where(sum(p) > 0, p, 0)
 //   Where(ReduceMax(m, -1) == -inf, 0, p)        rows in which M, what was added to the scores, is -inf throughout (row_test.h)
 //   Where(m, 0, p), Mul(Cast(not m), p)          keys that M masked in the scores too
 #pragma once
@@ -28,6 +28,12 @@ struct RowGuard {
 
 /// The guard of PROBABILITIES, whose keys lie KEYS_FROM_LAST, one of their READERS; nullopt if there is none.
 std::optional<RowGuard> row_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts);
+
+/// The Where or Mul among READERS that leaves PROBABILITIES, whose keys lie KEYS_FROM_LAST, as they are, NaN too; null if none
+/// does.
+///
+///   Where(sum(p) == 0, 0, p)  =>  p      p * Cast(sum(p) > 0)  =>  p      p * Cast(not IsNaN(p))  =>  p
+Node* idle_guard(const Readers& readers, Value& probabilities, size_t keys_from_last, Facts& facts);
 
 /// BEFORE and, behind it, GUARD, as one: what makes NaN 0 in front of another. Nullopt if they are more.
 std::optional<RowGuard> joined(const RowGuard& before, RowGuard guard);

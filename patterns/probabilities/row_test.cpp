@@ -1,5 +1,7 @@
 #include "patterns/probabilities/row_test.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -74,6 +76,19 @@ class RowTestReader {
  public:
   RowTestReader(size_t keys_from_last, Facts& facts) : keys_from_last_(keys_from_last), facts_(facts) {}
 
+  std::optional<SharesTest> read_shares(Value& condition, const Value& shares) {
+    const Condition seen = affirmed({&condition, true}, facts_);
+    const Node* node = seen.value->producer;
+    const auto compared = node && node->domain().empty() ? compared_by(*node, facts_) : std::nullopt;
+    if (!compared || compared->number > 0) return std::nullopt;
+    const bool is_of_shares = std::ranges::any_of(std::array{"ReduceSum", "ReduceMax"}, [&](const char* op_type) {
+      const Value* rows = reduced(op_type, *compared->value);
+      return rows && rows == &shares;
+    });
+    const bool holds = compared->holds_of(1) == seen.is_true;
+    return is_of_shares ? std::optional(SharesTest{holds, !seen.is_true}) : std::nullopt;
+  }
+
   std::optional<RowTest> read(Value& condition) {
     const Condition seen = affirmed({&condition, true}, facts_);
     auto test = of_affirmed(*seen.value);
@@ -135,6 +150,10 @@ class RowTestReader {
 };
 
 }  // namespace
+
+std::optional<SharesTest> shares_test(Value& condition, Value& shares, size_t keys_from_last, Facts& facts) {
+  return RowTestReader(keys_from_last, facts).read_shares(condition, canonical(shares, facts));
+}
 
 std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts) {
   return RowTestReader(keys_from_last, facts).read(condition);

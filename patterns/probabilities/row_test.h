@@ -25,4 +25,13 @@ struct RowTest {
 /// nothing.
 std::optional<RowTest> row_test(Value& condition, size_t keys_from_last, Facts& facts);
 
+/// What a condition that asks for the sum or the largest of a row's shares says.
+struct SharesTest {
+  bool holds_of_shares = false;  ///< that add up to 1, or to less where sinks have the rest
+  bool holds_of_nan = false;
+};
+
+/// What CONDITION says of SHARES along the axis KEYS_FROM_LAST; nullopt if it asks for anything else, or not all of them alike.
+std::optional<SharesTest> shares_test(Value& condition, Value& shares, size_t keys_from_last, Facts& facts);
+
 }  // namespace attn_opt

@@ -27,8 +27,9 @@ constexpr int kMaxExpanded = 8;
 
 /// True for what may stand between a product and scores.
 bool may_carry_scores(const Node& node) {
-  constexpr std::array kOthers = {"CastLike", "Clip",    "Tanh",  "Concat", "Dropout", "Log", "LogSoftmax", "Softmax", "Exp",
-                                  "Pow",      "Sigmoid", "Slice", "Split",  "Gather",  "Abs", "Sign",       "Relu",    "TopK"};
+  constexpr std::array kOthers = {"CastLike", "Clip", "Tanh", "Concat",  "Dropout", "Log",   "LogSoftmax",
+                                  "Softmax",  "Exp",  "Pow",  "Sigmoid", "Slice",   "Split", "Gather",
+                                  "Abs",      "Sign", "Relu", "TopK",    "Pad"};
   return !form_operands(node).empty() || has(node, Trait::kKeepsAll) || has(node, Trait::kElementwise) || node.is("Conv") ||
          std::ranges::any_of(kOthers, [&](const char* name) { return node.is(name); });
 }

@@ -313,7 +313,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Attention inputs: K through float16", "scores_divided_by_einsum_of_lengths", kUnreadScores},
       {"Attention inputs: V through float16", "scores_divided_by_einsum_of_lengths", kUnreadScores},
       {"Attention inputs: Q through float16", "scores_divided_by_turned_outer_product", kUnreadScores},
-      {"Attention inputs: K through float16", "scores_divided_by_turned_outer_product", kUnreadScores},
+      {"Attention.softmax_precision: float16 for a wider type", "sinks_behind_factor_of_keys", kUnreadScores},
       {"Attention inputs: V through float16", "scores_divided_by_turned_outer_product", kUnreadScores},
       {"Attention inputs: Q through float16", "sinks_behind_factor_of_keys", kUnreadScores},
       {"Attention inputs: V through float16", "sinks_behind_factor_of_keys", kUnreadScores},

@@ -32,6 +32,14 @@ bool changes_rows_beyond_exp(const std::string& mutation, const Sdpa& sdpa) {
          });
 }
 
+bool assumes_scores_in_range(const std::string& mutation, const Sdpa& sdpa) {
+  const auto is_known = [](const Precondition& condition) {
+    return condition.id != "scores-finite" || condition.proven || condition.is_refinement;
+  };
+  return mutation == "preconditions: 'scores-finite' left out" && !sdpa.tensor_scales.empty() &&
+         std::ranges::all_of(sdpa.preconditions, is_known) && std::ranges::none_of(sdpa.terms, &ScoreTerm::is_added);
+}
+
 bool has_one_key(const Sdpa& sdpa) { return sdpa.k.views.front().axes.size(Role::kRow).is(1); }
 
 }  // namespace attn_opt

@@ -14,6 +14,10 @@ bool leaves_keys_hidden(const std::string& mutation, const Sdpa& sdpa);
 /// True if MUTATION changes nothing but rows whose scores leave the range of exp(), and SDPA assumes that there are none.
 bool changes_rows_beyond_exp(const std::string& mutation, const Sdpa& sdpa);
 
+/// True if MUTATION leaves out that scores are finite, which SDPA, whose factors become those of Q or K, assumes of nothing but
+/// scores that leave their range before they are multiplied: none that is drawn does.
+bool assumes_scores_in_range(const std::string& mutation, const Sdpa& sdpa);
+
 /// True if SDPA has one key, whose weight is 1 or no number whatever the score.
 bool has_one_key(const Sdpa& sdpa);
 

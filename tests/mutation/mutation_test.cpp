@@ -114,7 +114,8 @@ class Trial {
   }
 
   static bool is_equivalent_at(const std::string& mutation, const Sdpa& sdpa) {
-    return has_one_key(sdpa) || leaves_keys_hidden(mutation, sdpa) || changes_rows_beyond_exp(mutation, sdpa);
+    return has_one_key(sdpa) || leaves_keys_hidden(mutation, sdpa) || changes_rows_beyond_exp(mutation, sdpa) ||
+           assumes_scores_in_range(mutation, sdpa);
   }
 
   static bool is_equivalent(const std::string& mutation, const std::string& model) {
