@@ -33,13 +33,14 @@ Dim start_within(const Dim& start, const Dim& count, const Dim& size) {
 
 /// Where SLICE, which takes COUNT along AXIS of WHOLE, begins there, if it runs by ones along all axes.
 std::optional<Dim> start_of_slice(const Node& slice, const Shape& whole, size_t axis, const Dim& count, Facts& facts) {
-  const IntegerData *starts = list_at(slice, 1, facts), *axes = list_at(slice, 3, facts);
-  if (!starts || (slice.input(3) && (!axes || axes->values.size() != starts->values.size()))) return std::nullopt;
+  const std::vector<Dim> starts = dims_given(slice, "starts", 1, facts), axes = dims_given(slice, "axes", 3, facts);
+  const bool says_axes = slice.input(3) || slice.attribute("axes");
+  if (says_axes && axes.size() != starts.size()) return std::nullopt;
   if (slice.input(4) && facts.uniform(*slice.inputs[4]) != 1.0) return std::nullopt;
-  for (size_t i = 0; i < starts->values.size(); ++i) {
-    const Dim at = axes ? axes->values[i] : Dim(static_cast<int64_t>(i));
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const Dim at = says_axes ? axes[i] : Dim(static_cast<int64_t>(i));
     if (!at.is_constant() || axis_in(at.value(), whole.size()) != axis) continue;
-    return start_within(starts->values[i], count, whole[axis]);
+    return start_within(starts[i], count, whole[axis]);
   }
   return std::nullopt;
 }

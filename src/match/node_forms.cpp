@@ -31,6 +31,12 @@ bool flattens(const Node& node) {
 
 int64_t softmax_axis(const Node& node) { return node.int_attribute("axis", flattens(node) ? 1 : -1); }
 
+std::vector<Dim> dims_given(const Node& node, const char* attribute, int input, Facts& facts) {
+  if (const auto* ints = node.ints_attribute(attribute)) return {ints->begin(), ints->end()};
+  const IntegerData* data = node.input(input) ? facts.integers(*node.input(input)) : nullptr;
+  return data ? std::vector<Dim>(data->values.begin(), data->values.end()) : std::vector<Dim>();
+}
+
 IntegerList integer_list(const RuleContext& context, std::string_view attribute, size_t input) {
   if (const auto* ints = context.node().ints_attribute(attribute)) {
     return {true, std::vector<int64_t>(ints->begin(), ints->end())};

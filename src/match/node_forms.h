@@ -27,6 +27,8 @@ struct IntegerList {
   bool given = false;                          ///< false: the node does not say
   std::optional<std::vector<int64_t>> values;  ///< nullopt: given, but not known
 };
+/// The elements of an ATTRIBUTE of NODE or, in later versions, of its INPUT; empty if they are not given, or not known.
+std::vector<Dim> dims_given(const Node& node, const char* attribute, int input, Facts& facts);
 IntegerList integer_list(const RuleContext& context, std::string_view attribute, size_t input);
 
 /// The axes of Squeeze, Unsqueeze, ReduceX, counted from the front of RANK; nullopt if they are not known or

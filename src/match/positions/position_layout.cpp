@@ -93,18 +93,12 @@ PositionReader::Found PositionReader::transposed(Node& node) {
   return found;
 }
 
-std::vector<Dim> PositionReader::list(const Node& node, const char* attribute, size_t input) {
-  if (const auto* ints = node.ints_attribute(attribute)) return {ints->begin(), ints->end()};
-  const IntegerData* data = node.input(input) ? facts_.integers(*node.input(input)) : nullptr;
-  if (data) return data->values;
-  return {};
-}
-
 PositionReader::Found PositionReader::slice(Node& node) {
   Found found = follow(node.input(0));
   const MaybeShape shape = facts_.shape(*node.inputs[0]);
   if (!found || !shape) return std::nullopt;
-  const std::vector<Dim> starts = list(node, "starts", 1), axes = list(node, "axes", 3), steps = list(node, "steps", 4);
+  const std::vector<Dim> starts = dims_given(node, "starts", 1, facts_), axes = dims_given(node, "axes", 3, facts_),
+                         steps = dims_given(node, "steps", 4, facts_);
   const bool says_axes = node.input(3) || node.attribute("axes");
   if (starts.empty() || (says_axes && axes.size() != starts.size()) || (node.input(4) && steps.size() != starts.size()))
     return std::nullopt;

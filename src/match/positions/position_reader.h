@@ -58,7 +58,6 @@ class PositionReader {
   Found transposed(Node& node);
   Found slice(Node& node);
   Found gather(Node& node);
-  std::vector<Dim> list(const Node& node, const char* attribute, size_t input);
 
   std::optional<IndexForm> form(Value* value);
   std::optional<PositionTable> table(Value* value);
