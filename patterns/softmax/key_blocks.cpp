@@ -14,6 +14,7 @@
 #include "patterns/products/joined_product.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
+#include "patterns/scores/form_reader.h"
 #include "patterns/softmax/row_numbers.h"
 #include "src/match/cut_range.h"
 
@@ -106,7 +107,7 @@ class BlockReader {
  private:
   BlockTerms terms_in(RowReduction at) {
     at = rows_.source_of(std::move(at));
-    if (facts_.uniform(*at.value) == 0.0) return std::vector<BlockTerm>();  // what the first block is added to
+    if (is_nothing(*at.value, facts_)) return std::vector<BlockTerm>();  // what the first block is added to
     const Node* node = at.value->producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMostBlockNodes) return std::nullopt;
     if (const auto part = rows_.part_in(*node, at)) return terms_in(*part);
