@@ -82,6 +82,21 @@ std::optional<double> number_before_narrowing(Value& value, Facts& facts) {
   return wide ? facts.uniform(*wide) : number;
 }
 
+std::optional<std::pair<double, double>> two_numbers_in(const Value& value, Facts& facts) {
+  const Tensor* constant = facts.constant(value);
+  const auto numbers = constant && is_floating(constant->type()) && constant->size() > 1
+                           ? constant->cast(onnx::TensorProto::DOUBLE)
+                           : Expected<Tensor>(Tensor());
+  if (!numbers || numbers->size() < 2) return std::nullopt;
+  const auto all = numbers->data<double>();
+  std::optional<double> other;
+  for (const double number : all) {
+    if (number == 0 || std::isnan(number) || (other && number != all[0] && number != *other)) return std::nullopt;
+    if (number != all[0]) other = number;
+  }
+  return other ? std::optional(std::pair(all[0], *other)) : std::nullopt;
+}
+
 bool may_be_narrowed(Value& mask, Facts& facts) {
   std::vector<Value*> pending{&mask};
   for (size_t at = 0; at < pending.size(); ++at) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "attn_opt/facts.h"
 #include "attn_opt/internal/sdpa.h"
@@ -17,6 +18,9 @@ std::optional<double> number_before_narrowing(Value& value, Facts& facts);
 
 /// The only number beside 0 that VALUE, or what it is copied from, may hold; nullopt if it may hold others.
 std::optional<double> number_of_mask(Value& value, Facts& facts);
+
+/// The two numbers, neither of them 0, that a constant VALUE holds and no other; nullopt if it holds others.
+std::optional<std::pair<double, double>> two_numbers_in(const Value& value, Facts& facts);
 
 /// True if MASK, of halves, may be -inf where it was a wider number, which some runtimes keep, before a cast.
 bool may_be_narrowed(Value& mask, Facts& facts);

@@ -263,7 +263,10 @@ std::optional<ScoreForm> FormReader::computed(Value& value, Value* core) {
   // Min(a, m ? inf : f)  =>  m ? a : f, where every a is at least f; for inf may stand what no score reaches
   if (node->is("Min") && core && node->inputs.size() == 2) {
     const size_t bounded = node->input(0) && holds(*node->inputs[0], *core) ? 0 : 1;
-    const auto form = operand(*node, bounded, core), bound = operand(*node, 1 - bounded, nullptr);
+    const auto form = operand(*node, bounded, core);
+    auto bound = operand(*node, 1 - bounded, nullptr);
+    if (!bound || !is_numbers(*bound))
+      if (auto either = either_number(*node->inputs[1 - bounded])) bound = std::move(either);
     return form && bound ? lesser(*bound, *form, kHighestMaskFill, clamp_) : std::nullopt;
   }
   return std::nullopt;
@@ -345,6 +348,15 @@ Value* FormReader::moved(Value& condition, Node& node) {
   const MaybeShape shape = facts_.shape(condition);
   const std::vector<int64_t> perm = shape ? permutation(node, shape->size()) : std::vector<int64_t>();
   return &canonical(*(perm.empty() ? inner.again(node, 0, &condition) : inner.transposed(&condition, perm)), facts_);
+}
+
+/// A constant of two numbers.
+std::optional<ScoreForm> FormReader::either_number(Value& value) {
+  const auto pair = two_numbers_in(value, facts_);
+  if (!pair) return std::nullopt;
+  InnerValues inner(*reader_, *context_);
+  Value* first = inner.build().node("Equal", {&value, inner.build().scalar(pair->first, facts_.type(value))});
+  return selection(literal(*first), number_form(pair->first), number_form(pair->second));
 }
 
 /// Ones and zeros, or a number and zeros, that are booleans or a constant.

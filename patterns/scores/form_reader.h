@@ -53,6 +53,7 @@ class FormReader {
   std::optional<ScoreForm> moved(Node& node);
   Value* moved(Value& condition, Node& node);
   std::optional<ScoreForm> one_or_zero(Value& value);
+  std::optional<ScoreForm> either_number(Value& value);
   bool holds(Value& value, const Value& core);
   Literal literal(Value& condition);
 
