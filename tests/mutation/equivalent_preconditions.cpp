@@ -113,6 +113,9 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'scores-finite' left out", "negative_weights_normalised", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "normalization_of_bounded_exponentials", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "sum_clipped_by_attributes", kNoInfiniteScore},
+      {"preconditions: 'scores-finite' left out", "bounded_by_a_constant_of_two_numbers", kNoneHidden},
+      {"preconditions: 'rows-keep-a-key' left out", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
+      {"preconditions: 'rows-keep-a-key' taken for proven", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
       {"preconditions: 'rows-keep-a-key' left out", "count_of_keys_in_a_byte", kZeroAnyway},
       {"preconditions: 'rows-keep-a-key' taken for proven", "count_of_keys_in_a_byte", kZeroAnyway},
   };

@@ -303,6 +303,13 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"Cast: to float32", "powers_of_two_of_biased_halves", kHalvesAsTheyAre},
       {"Expand: left out", "einsum_ellipsis_of_one_key", kLargeAlready},
       {"floor: -inf", "masked_scores_not_finite_replaced", kKeepsItsKey},
+      {"Attention inputs: mask through float16", "gate_of_sinks_told_by_exponentials", kTooFine},
+      {"Attention inputs: mask through float16", "sinks_cut_off_by_attributes", kTooFine},
+      {"Expand: size + 6", "sinks_cut_off_by_attributes", kExpandWidens},
+      {"guard: seen where there is none", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
+      {"fill: -1e4 for -inf", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
+      {"fill: lowest for -inf", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
+      {"operands: V read below its layout", "keys_in_blocks_from_scalars", kCutAndJoined},
   };
   return all;
 }
