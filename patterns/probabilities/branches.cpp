@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/probabilities/summed_values.h"
 #include "patterns/products/products.h"
 #include "src/match/operator_map.h"
-#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -29,31 +27,7 @@ bool leads_to(const std::vector<Way>& ways, const Node& product) {
   return std::ranges::any_of(ways, [&](const Way& way) { return way.product.node == &product; });
 }
 
-/// True if moves of one value make ONE and OTHER alike.
-bool are_made_alike(const Value& one, const Value& other, Facts& facts) {
-  if (!one.producer || !other.producer || !one.producer->input(0) || !other.producer->input(0)) return false;
-  if (&canonical(*one.producer->inputs[0], facts) != &canonical(*other.producer->inputs[0], facts)) return false;
-  const bool regroup = has(*one.producer, Trait::kRegroups) && has(*other.producer, Trait::kRegroups);
-  const MaybeShape shape = facts.shape(one), other_shape = facts.shape(other);
-  if (regroup) return shape && other_shape && *shape == *other_shape;
-  const std::vector<int64_t> perm = permutation(*one.producer, facts);
-  return !perm.empty() && perm == permutation(*other.producer, facts);
-}
-
 }  // namespace
-
-std::vector<Value*> equal_moves(const Readers& readers, Facts& facts) {
-  std::vector<Value*> made;
-  if (readers.is_output || readers.all.size() < 2) return made;
-  for (const Reader& reader : readers.all) {
-    const bool is_move = reader.node && reader.input == 0 && reader.node->domain().empty() &&
-                         (has(*reader.node, Trait::kRegroups) || reader.node->is("Transpose"));
-    Value* own = is_move ? reader.node->output(0) : nullptr;
-    if (!own || own->graph != reader.read->graph || (!made.empty() && !are_made_alike(*made.front(), *own, facts))) return {};
-    made.push_back(own);
-  }
-  return made;
-}
 
 bool is_on_the_way(const Node& node) {
   static constexpr OperatorSet kOperators = {"Cast",    "CastLike", "Identity",  "Dropout",   "Reshape",
@@ -76,7 +50,6 @@ std::optional<Reader> WayReader::product_at_end(const Reader& first, const Reade
 
 /// How many axes lie behind the keys of MADE, which is the probabilities or those with their last two axes swapped.
 std::optional<size_t> WayReader::keys_in(Value& made) const {
-  if (&made != &value_ && are_made_alike(made, value_, facts_)) return keys_;
   return keys_ ? axis_in_swapped(value_, *keys_, made, facts_) : std::nullopt;
 }
 

@@ -26,10 +26,6 @@ struct Branches {
 /// True for copies and moves, which leave probabilities as they are.
 bool is_on_the_way(const Node& node);
 
-/// What READERS make, if all of them are moves of probabilities that make the same; empty if they are not, or if anything else
-/// reads these.
-std::vector<Value*> equal_moves(const Readers& readers, Facts& facts);
-
 class WayReader {
  public:
   /// From VALUE, probabilities whose KEYS lie so far from the last axis, HAVING them there since the softmax.

@@ -18,7 +18,6 @@
 #include "patterns/probabilities/branches.h"
 #include "patterns/probabilities/joint_step.h"
 #include "patterns/probabilities/moved_keys.h"
-#include "patterns/probabilities/no_product.h"
 #include "patterns/probabilities/parted_axes.h"
 #include "patterns/probabilities/segmented_product.h"
 #include "patterns/probabilities/summed_values.h"
@@ -55,7 +54,7 @@ class ProbabilityWalker {
       const Readers readers = readers_here();
       if (takes_branch(readers)) continue;
       if (pass_idle_guard(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) ||
-          pass_joint_step(readers) || pass_equal_moves(readers))
+          pass_joint_step(readers))
         continue;
       if (ends_in_segments(readers) || (parts_axes_ && ends_in_parted_axes(readers))) return walk_;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
@@ -164,23 +163,6 @@ class ProbabilityWalker {
     return true;
   }
 
-  /// Goes on behind what READERS, moves, make alike, as behind the first of them.
-  bool pass_equal_moves(const Readers& readers) {
-    const std::vector<Value*> made = equal_moves(readers, facts_);
-    if (made.empty()) return false;
-    const ProbabilityWalk before = walk_;
-    Value* const above = std::exchange(value_, readers.all.front().read);
-    if (const auto next = pass(*made.front()->producer); !next || *next != made.front()) {
-      walk_ = before;
-      value_ = above;
-      return false;
-    }
-    value_ = made.front();
-    twins_of_ = value_;
-    twins_.assign(made.begin() + 1, made.end());
-    return true;
-  }
-
   /// True if READERS make the product with V in parts, or of moved keys.
   bool ends_in_segments(const Readers& readers) {
     const auto keys = keys_wherever();
@@ -218,11 +200,6 @@ class ProbabilityWalker {
   /// Who reads VALUE_: what adds up its products with V, where these are elementwise, in the place of the Muls.
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
-    for (Value* twin : value_ == twins_of_ ? twins_ : std::vector<Value*>()) {
-      const Readers more = readers_of(*twin, facts_);
-      readers.all.insert(readers.all.end(), more.all.begin(), more.all.end());
-      readers.is_output |= more.is_output;
-    }
     if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
     if (const auto keys = keys_wherever()) take_sums(readers, *keys, facts_);
     if (branch_at_ == value_) ways_here().keep_branch(readers, *branch_);
@@ -263,8 +240,7 @@ class ProbabilityWalker {
     }
     if (ways.size() > 1) here.keep_readable(ways);
     if (readers.is_output || readers.all.size() > std::max<size_t>(1, ways.size())) note_escape();
-    if (candidates.empty())
-      return nothing_reached(readers, *value_, *softmax_, {divided_late_ != nullptr, walk_.peeled}, context_);
+    if (candidates.empty()) return nothing_reached(readers);
     if (ways.empty() && candidates.size() > 1)
       return missed("probabilities.many-readers", candidates[0].node,
                     std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
@@ -284,6 +260,21 @@ class ProbabilityWalker {
   const Way& wanted_way(const std::vector<Way>& ways) const {
     const auto wanted = std::ranges::find(ways, wanted_, [](const Way& way) { return way.product.node; });
     return wanted == ways.end() ? ways[0] : *wanted;
+  }
+
+  /// A softmax that is no attention ends elsewhere (a router); one that is changed on the way to a product is worth a miss.
+  tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
+    for (const Reader& reader : readers.all)
+      if (reader.node && quantizes(*reader.node) && is_multiplied_quantized(*reader.node->outputs[0]))
+        return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
+    const Node* unread = unread_weights(*value_, context_);
+    // Another reader than was followed may change it; what divides behind a product is this softmax, taken for another there.
+    if (!unread) unread = unread_weights(*softmax_, context_);
+    if (!unread && divided_late_ && !readers.all.empty()) unread = readers.all.back().node;
+    if (unread && !facts_.shape(*value_))
+      return missed("softmax.unknown-rank", unread, "the rank of '" + value_->name + "' is not known", walk_.peeled);
+    if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);
+    return missed(std::string(kNotAttention), nullptr, "", walk_.peeled);
   }
 
   /// The axis of the softmax's result along which NODE picks; nullopt if that is the keys', or too much has been done before.
@@ -331,13 +322,19 @@ class ProbabilityWalker {
   /// What nodes from FIRST on, each the only reader of the one before, make by regrouping rows, where the keys have their axis
   /// again: the softmax takes each row by itself. What stood above would be of other rows. Null if there is none.
   Value* end_of_rows(Node& first) {
+    const MaybeShape before = facts_.shape(*value_);
     const bool guards_other_rows = walk_.guard && (walk_.guard_transposed || !walk_.guard_perm.empty());
-    if (keys_from_last() != 0 || guards_other_rows || !walk_.steps.empty() || walk_.regrouped) return nullptr;
-    Value* made = regrouped_rows(*value_, first, facts_);
-    if (!made) return nullptr;
-    walk_.row_split = rows_regrouped(facts_.shape(*value_).known(), facts_.shape(*made).known());
-    walk_.guard_step.reset();  // of rows that the product does not have
-    return made;
+    if (keys_from_last() != 0 || guards_other_rows || !walk_.steps.empty() || walk_.regrouped || !before || before->empty())
+      return nullptr;
+    for (Value* made : regroupings(first, kMaxTogether, facts_)) {
+      const MaybeShape after = facts_.shape(*made);
+      if (!after || after->size() < 2 || !is_taken_for(before->back(), after->back(), facts_) || unit_moves(*before, *after))
+        continue;
+      walk_.row_split = rows_regrouped(*before, *after);
+      walk_.guard_step.reset();  // of rows that the product does not have
+      return made;
+    }
+    return nullptr;
   }
 
   Matched<Value*> pass(Node& node) {
@@ -385,9 +382,7 @@ class ProbabilityWalker {
   MatchContext& context_;
   Facts& facts_;
   ProbabilityWalk walk_;
-  std::vector<Value*> seen_;         ///< probabilities on the way
-  const Value* twins_of_ = nullptr;  ///< a value that other moves make alike
-  std::vector<Value*> twins_;        ///< what these make
+  std::vector<Value*> seen_;  ///< probabilities on the way
 };
 
 }  // namespace

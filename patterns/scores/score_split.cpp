@@ -218,17 +218,6 @@ Value* ScoreSplit::column_above(Value& value, Facts& facts) const {
 
 ScoreSplit rows_regrouped(Shape parts, Shape merged) { return {nullptr, nullptr, std::move(merged), std::move(parts)}; }
 
-Value* regrouped_rows(const Value& value, Node& first, Facts& facts) {
-  const MaybeShape before = facts.shape(value);
-  if (!before || before->empty()) return nullptr;
-  for (Value* made : regroupings(first, kMaxTogether, facts)) {
-    const MaybeShape after = facts.shape(*made);
-    if (after && after->size() >= 2 && is_taken_for(before->back(), after->back(), facts) && !unit_moves(*before, *after))
-      return made;
-  }
-  return nullptr;
-}
-
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts) {
   const MaybeShape whole = facts.shape(*node.outputs[0]);
   if (!node.is("Reshape") || !whole || whole->size() < 2) return std::nullopt;

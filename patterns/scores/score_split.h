@@ -38,9 +38,6 @@ struct ScoreSplit {
 
 /// Of scores (…, L, S) of shape MERGED whose rows are regrouped to PARTS until behind the softmax.
 ScoreSplit rows_regrouped(Shape parts, Shape merged);
-/// What nodes from FIRST on, each the only reader of the one before, make of VALUE by regrouping its rows, where the last axis
-/// is its own again; null if there is none.
-Value* regrouped_rows(const Value& value, Node& first, Facts& facts);
 
 /// The split that NODE, a Reshape below it, ends; nullopt if its input's axes do not make up queries and keys.
 std::optional<ScoreSplit> split_below(Node& node, Facts& facts);
