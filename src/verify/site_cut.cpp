@@ -57,6 +57,7 @@ class SiteCutter {
 
   std::array<const Operand*, kOperands> operands() const { return {&sdpa_.q, &sdpa_.k, &sdpa_.v}; }
 
+  bool is_fixed(const Value& value) const { return context_.facts.constant(value) || context_.facts.uniform(value); }
   static bool is_cast_by_edit(const Value& value) { return is_written(value) && value.producer->is("Cast"); }
 
   /// VALUE is no cut, nor what a pattern made it of: shapes tell the same whatever is drawn, and integers are drawn as the site
@@ -225,9 +226,10 @@ class SiteCutter {
   bool is_operand_apart(const Value& below, const Value& above) const {
     bool is_operand = false;
     for (const Operand* operand : operands()) {
-      const bool holds_below = operand->has_view(below);
-      if (holds_below && (operand->has_view(above) || operand->has_past(above))) return false;
-      is_operand |= holds_below;
+      if (!operand->has_view(below)) continue;
+      const auto past = std::ranges::find(operand->views, &above, &OperandView::past);  // of new rows that may be known
+      if (operand->has_view(above) || (past != operand->views.end() && is_fixed(*past->value))) return false;
+      is_operand = true;
     }
     return is_operand;
   }

@@ -36,7 +36,6 @@ struct Operand {
   std::vector<OperandView> views;
 
   bool has_view(const Value& value) const { return std::ranges::find(views, &value, &OperandView::value) != views.end(); }
-  bool has_past(const Value& value) const { return std::ranges::find(views, &value, &OperandView::past) != views.end(); }
 };
 
 /// A factor of the scores that is a tensor: (…, 1 or L, 1) beside Q, (…, 1, 1 or S) beside K.
