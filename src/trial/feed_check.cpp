@@ -3,8 +3,9 @@
 namespace attn_opt {
 namespace {
 
-/// True if a tensor of DIMS is one of what SHAPE declares.
+/// True if a tensor of DIMS is one of what SHAPE declares. Without axes it is any, as in ONNX Runtime.
 bool fits(const Dims& dims, const onnx::TensorShapeProto& shape) {
+  if (shape.dim_size() == 0) return true;
   if (static_cast<int>(dims.size()) != shape.dim_size()) return false;
   for (int axis = 0; axis < shape.dim_size(); ++axis) {
     const int64_t declared = shape.dim(axis).dim_value();  // 0: none, or what tools write for any

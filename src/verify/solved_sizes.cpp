@@ -143,8 +143,8 @@ std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, co
 std::vector<std::pair<Dim, Dim>> required_sizes(const CutSite& site, Facts& facts) {
   std::vector<std::pair<Dim, Dim>> equal;
   for (const Node* node : site.before.nodes) {
-    const bool keeps_sizes = has(*node, Trait::kElementwise) || node->is("Concat");
-    if (keeps_sizes && node->inputs.size() == 1 && node->input(0)) {
+    const bool is_of_one = node->inputs.size() == 1 && (has(*node, Trait::kElementwise) || node->is("Concat"));
+    if ((is_of_one || node->is("Dropout")) && node->input(0)) {
       // The model may declare sizes of what is made, and none of what it is made of.
       const MaybeShape one = facts.shape(*node->inputs[0]), other = facts.shape(*node->outputs[0]);
       for (size_t axis = 0; one && other.has_rank(one->size()) && axis < one->size(); ++axis)

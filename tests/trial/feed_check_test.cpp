@@ -24,7 +24,7 @@ TEST_F(FeedCheck, TakesWhatIsDeclared) { EXPECT_EQ(refusal(Tensor::of<float>({2,
 
 TEST_F(FeedCheck, NamesAnotherType) {
   EXPECT_THAT(refusal(Tensor::of<double>({2, 3}, std::vector<double>(6))),
-              HasSubstr("input 'x' is double, and the model takes float"));
+              HasSubstr("input 'x' is float64, and the model takes float32"));
 }
 
 TEST_F(FeedCheck, NamesAnotherShape) {
