@@ -15,6 +15,7 @@
 #include "src/cli/job_steps.h"
 #include "src/cli/report_files.h"
 #include "src/cli/trace_log.h"
+#include "src/io/output_file.h"
 #include "src/report/drawing/layout.h"
 #include "src/verify/seconds.h"
 
@@ -83,9 +84,7 @@ Status check_further_outputs(const OptimizeJob& job) {
   if (!job.baseline_to_update.empty()) {
     ATTN_OPT_CHECK(Baseline::read_or_begin(job.baseline_to_update));
   }
-  std::error_code error;
-  if (!job.dump_matches.empty()) std::filesystem::create_directories(job.dump_matches, error);
-  return error ? Status(fail(ErrorCode::kOutput, job.dump_matches, "cannot be made: " + error.message())) : Status();
+  return job.dump_matches.empty() ? Status() : make_folder(job.dump_matches);
 }
 
 }  // namespace

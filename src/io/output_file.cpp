@@ -44,6 +44,13 @@ fs::path folder_of(const fs::path& output) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
+Status make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(ErrorCode::kOutput, folder.string(), "cannot be made: " + error.message());
+  return {};
+}
+
 Status check_folder(const fs::path& output) {
   std::error_code none;
   const std::string folder = folder_of(output).string();

@@ -18,6 +18,8 @@ bool is_stream(const std::filesystem::path& output);
 std::filesystem::path folder_of(const std::filesystem::path& output);
 /// Is the folder of OUTPUT there? Error: kOutput, with the command that makes it.
 Status check_folder(const std::filesystem::path& output);
+/// Makes FOLDER and those that it lies in, if they are not there. Error: kOutput.
+Status make_folder(const std::filesystem::path& folder);
 
 /// Writes go to a nameless file in the target's folder (a named one where the file system has none such), which gets
 /// its name when it is complete. Dropped before that, nothing of it remains.

@@ -58,9 +58,7 @@ Status write_rule(Model model, const SiteReport& site, const OptimizeArguments& 
 Expected<WrittenMatches> write_matches(Model model, const Report& report, const OptimizeArguments& arguments,
                                        const fs::path& folder) {
   ATTN_OPT_TRY(const auto cutter, cutter_of(std::move(model), arguments));
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return fail(ErrorCode::kOutput, folder.string(), "cannot be made: " + error.message());
+  ATTN_OPT_CHECK(make_folder(folder));
   WrittenMatches matches;
   std::set<std::string> written;
   for (const SiteReport& site : report.sites) {

@@ -17,6 +17,7 @@
 #include "src/cli/commands/commands.h"
 #include "src/cli/options/job_arguments.h"
 #include "src/cli/report_files.h"
+#include "src/io/output_file.h"
 #include "src/report/batch_totals.h"
 
 namespace attn_opt {
@@ -185,10 +186,7 @@ class Batch {
 
   Status make_output_folder(const BatchInput& input) const {
     if (!writes()) return {};
-    std::error_code error;
-    fs::create_directories(output_of(input).parent_path(), error);
-    if (!error) return {};
-    return fail(ErrorCode::kOutput, output_of(input).parent_path().string(), "cannot be made: " + error.message());
+    return make_folder(output_of(input).parent_path());
   }
 
   std::vector<std::string> arguments_for(const BatchInput& input) const {

@@ -37,14 +37,15 @@ json read_state(const fs::path& path) {
 /// The files that hold weights of the model at PATH, beside it; none of what is no model.
 std::set<fs::path> data_files_of(const fs::path& path) {
   constexpr uint64_t kWeightBytes = 256;  // larger ones are not read
+  if (is_text(path)) return {};
+  const auto file = FileBytes::open(path, FileBytes::Kind::kRegular);
+  if (!file) return {};
+  const auto model = parse_stripped(*file, kWeightBytes, path.string());
+  if (!model) return {};
   std::set<fs::path> files;
-  const auto file = is_text(path) ? fail(ErrorCode::kInvalidInput, "", "") : FileBytes::open(path, FileBytes::Kind::kRegular);
-  const auto model = file ? parse_stripped(*file, kWeightBytes, path.string()) : tl::unexpected(file.error());
-  if (!model) return files;
   for_each_tensor(model->proto, [&](const onnx::TensorProto& tensor) {
-    const auto entry = tensor.data_location() == onnx::TensorProto::EXTERNAL ? read_external_entry(tensor)
-                                                                             : fail(ErrorCode::kInvalidInput, "", "");
-    if (entry) files.insert(path.parent_path() / entry->location);
+    if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
+    if (const auto entry = read_external_entry(tensor)) files.insert(path.parent_path() / entry->location);
   });
   return files;
 }
@@ -108,9 +109,8 @@ bool BatchState::is_finished(const BatchInput& input, const fs::path& output) co
 }
 
 Status BatchState::begin(const BatchInput& input) const {
+  ATTN_OPT_CHECK(make_folder(report_path(input).parent_path()));
   std::error_code error;
-  fs::create_directories(report_path(input).parent_path(), error);
-  if (error) return fail(ErrorCode::kOutput, report_path(input).parent_path().string(), "cannot be made: " + error.message());
   fs::remove(path_of(input, ".state.json"), error);
   fs::remove(report_path(input), error);
   return {};
