@@ -35,6 +35,7 @@ std::string_view name_of(DrawKind kind) {
     case DrawKind::kAllMasked: return "all masked, and no query is a number";
     case DrawKind::kNotFinite: return "a query that is no number";
     case DrawKind::kWide: return "rows of all sizes";
+    case DrawKind::kNoNumbers: return "NaN and infinities";
     case DrawKind::kScattered: return "numbers of all sizes";
   }
   return "";
@@ -46,7 +47,7 @@ std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa) {
     std::vector<DrawKind> kinds{DrawKind::kRandom, DrawKind::kWide, DrawKind::kScattered};
     const bool asks_for_nan =
         std::ranges::any_of(before, [](const Node* node) { return node->is("IsNaN") || node->is("IsInf"); });
-    if (asks_for_nan) kinds.push_back(DrawKind::kNotFinite);
+    if (asks_for_nan) kinds.push_back(DrawKind::kNoNumbers);
     return kinds;
   }
   const bool has_mask = std::ranges::any_of(site.inputs, [&](const SiteInput& input) { return can_mask(input, sdpa); });

@@ -99,8 +99,11 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
   if (input.source == SiteInput::Source::kUniform) return filled(input.type, *dims, [&](int64_t) { return input.uniform; });
   if (input.source == SiteInput::Source::kShapeOnly) return filled(input.type, *dims, [](int64_t) { return 0.0; });
   if (counts_iterations(*input.value)) return iterations(input.type, *dims, request.kind, RandomNumbers(seed));
-  if (!is_attention(request.sdpa))
-    return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, numbers_of(request.site), RandomNumbers(seed)));
+  if (!is_attention(request.sdpa)) {
+    const bool meets_numbers = request.kind == DrawKind::kScattered && is_floating(input.type);
+    const std::vector<double> numbers = meets_numbers ? numbers_of(request.site) : std::vector<double>();
+    return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, numbers, RandomNumbers(seed)));
+  }
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   ATTN_OPT_TRY(const auto draw, input_draw(request, input, *dims, RandomNumbers(seed)));
   return filled(input.type, *dims, draw);

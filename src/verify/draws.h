@@ -32,6 +32,7 @@ enum class DrawKind {
   kAllMasked,  ///< no query keeps a key, and none is a number; other truths are the same for all keys
   kNotFinite,  ///< one query and the last keys are no numbers: a row is one only where that is hidden
   kWide,       ///< of what is no attention: rows of zeros, and of numbers from tiny to large
+  kNoNumbers,  ///< of what is no attention: some elements NaN, some infinite
   kScattered,  ///< of what is no attention: such numbers side by side, and others around those that the site bounds them with
 };
 

@@ -229,6 +229,7 @@ class InputDraw {
       case DrawKind::kAllMasked:
       case DrawKind::kNotFinite:
       case DrawKind::kWide:
+      case DrawKind::kNoNumbers:
       case DrawKind::kScattered: break;
     }
     return normal;
@@ -274,6 +275,7 @@ class InputDraw {
       case DrawKind::kFar:
       case DrawKind::kLarge:
       case DrawKind::kWide:
+      case DrawKind::kNoNumbers:
       case DrawKind::kScattered: break;
     }
     return masked;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "src/io/einsum_equation.h"
 #include "src/match/node_forms.h"
@@ -143,8 +144,8 @@ std::vector<Solution> solutions(const std::vector<NumberEquation>& equations, co
 std::vector<std::pair<Dim, Dim>> required_sizes(const CutSite& site, Facts& facts) {
   std::vector<std::pair<Dim, Dim>> equal;
   for (const Node* node : site.before.nodes) {
-    const bool is_of_one = node->inputs.size() == 1 && (has(*node, Trait::kElementwise) || node->is("Concat"));
-    if ((is_of_one || node->is("Dropout")) && node->input(0)) {
+    const bool is_elementwise = node->inputs.size() == 1 && node->inputs[0] && has(*node, Trait::kElementwise);
+    if (is_elementwise || is_no_op(*node, facts)) {
       // The model may declare sizes of what is made, and none of what it is made of.
       const MaybeShape one = facts.shape(*node->inputs[0]), other = facts.shape(*node->outputs[0]);
       for (size_t axis = 0; one && other.has_rank(one->size()) && axis < one->size(); ++axis)

@@ -29,15 +29,14 @@ ValueDraw::ValueDraw(DrawKind kind, DataType type, const Dims& dims, const std::
       columns_(dims.empty() ? 1 : std::max<int64_t>(1, dims.back())),
       sizes_(kRowSizes.begin(), kRowSizes.end()),
       random_(random) {
-  if (!is_floating(type)) return;
   const double most = largest_finite(type) / kFarFromEnd;
   for (const double number : numbers)
     if (std::abs(number) >= kLeastLimit && std::abs(number) < most) sizes_.push_back(2 * std::abs(number));
 }
 
 double ValueDraw::number(int64_t index) {
-  if (kind_ == DrawKind::kNotFinite && index % kEach == 1) return std::numeric_limits<double>::quiet_NaN();
-  if (kind_ == DrawKind::kNotFinite && index % kEach == 3) return index % 2 ? kInfinity : -kInfinity;
+  if (kind_ == DrawKind::kNoNumbers && index % kEach == 1) return std::numeric_limits<double>::quiet_NaN();
+  if (kind_ == DrawKind::kNoNumbers && index % kEach == 3) return index % 2 ? kInfinity : -kInfinity;
   const auto row = static_cast<size_t>(index / columns_);
   const double size = kind_ == DrawKind::kWide        ? kRowSizes[row % kRowSizes.size()]
                       : kind_ == DrawKind::kScattered ? sizes_[static_cast<size_t>(random_.below(std::ssize(sizes_)))]

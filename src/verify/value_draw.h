@@ -8,10 +8,10 @@ namespace attn_opt {
 
 /// Draws a tensor of TYPE and DIMS element by element. kRandom: normal numbers, and 0 or 1 for what is not floating, which is
 /// right for indices too. kWide: each row of floating numbers has a size of its own, integers are negative too.
-/// kScattered: each number has. kNotFinite: some are NaN, some infinite.
+/// kScattered: each number has. kNoNumbers: some are NaN, some infinite.
 class ValueDraw {
  public:
-  /// NUMBERS: what the values meet.
+  /// NUMBERS: those that scattered values meet.
   ValueDraw(DrawKind kind, DataType type, const Dims& dims, const std::vector<double>& numbers, RandomNumbers random);
 
   double operator()(int64_t index);
