@@ -90,6 +90,9 @@ Matched<RewriteMatch> norm_match(const NormForm& form, const Node& node, Facts& 
   const MaybeShape shape = facts.shape(*form.x);
   const Dim size = shape.known().back();
   const NormEnds ends = ends_of(form, *node.outputs[0], size, facts);
+  if (form.weight && !is_vector(*form.weight, size, facts.type(*ends.y), facts))
+    return missed("norm.size", &node,
+                  "the weight '" + form.weight->name + "' has not the " + size.str() + " elements of a row");
   RewriteMatch match;
   match.peeled = {"ReduceMean", node.op()};
   match.insert_before = ends.place;
@@ -98,9 +101,6 @@ Matched<RewriteMatch> norm_match(const NormForm& form, const Node& node, Facts& 
   match.values = {{"x", ends.from}, {"y", ends.y}};
   if (ends.weight) match.values["weight"] = ends.weight;
   if (ends.bias) match.values["bias"] = ends.bias;
-  if (form.weight && !is_vector(*form.weight, size, facts.type(*ends.y), facts))
-    return missed("norm.size", &node,
-                  "the weight '" + form.weight->name + "' has not the " + size.str() + " elements of a row");
   if (ends.weight) return match;
   if (!size.is_constant()) return missed("norm.size", &node, "there is no weight, and the size of the last axis is no number");
   match.numbers["size"] = static_cast<double>(size.value());

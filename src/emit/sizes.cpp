@@ -16,8 +16,8 @@ constexpr int kMaxDepth = 8;
 std::string sizes_that_may_be_0(const Shape& sizes) {
   std::string named;
   for (auto size = sizes.begin(); size != sizes.end(); ++size) {
-    const bool is_named = std::find(sizes.begin(), size, *size) != size;
-    if (!is_named && !(*size - 1).never_negative()) named += (named.empty() ? "" : ", ") + size->str();
+    const bool is_told = size->is_constant() || std::find(sizes.begin(), size, *size) != size;
+    if (!is_told && !(*size - 1).never_negative()) named += (named.empty() ? "" : ", ") + size->str();
   }
   return named;
 }

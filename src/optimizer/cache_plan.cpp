@@ -1,6 +1,8 @@
 #include "src/optimizer/cache_plan.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 
 #include "src/graph/operator_name.h"
 #include "src/match/sizes/sole_atom.h"
@@ -45,7 +47,9 @@ Matched<void> check_readers(const Value& cache, const Node* owner) {
 
 class CachePlanner {
  public:
-  CachePlanner(ModelGraph& view, Facts& facts) : view_(view), facts_(facts) {}
+  CachePlanner(ModelGraph& view, Facts& facts) : view_(view), facts_(facts) {
+    for (const auto& tensor : view.proto().graph().initializer()) initializers_.insert(tensor.name());
+  }
 
   Matched<CachePlan> plan() {
     for (const auto& graph : view_.graphs())
@@ -90,17 +94,12 @@ class CachePlanner {
     if (!cache.past || !cache.past->is_input)
       return missed("cache.input", &node,
                     cache.past ? "'" + cache.past->name + "' is no input of the model" : "one past alone");
-    if (has_default(*cache.past))
+    if (initializers_.contains(cache.past->name))
       return missed("cache.input", &node, "'" + cache.past->name + "' has a value that runs take where they are given none");
     if (!cache.present || !cache.present->is_output)
       return missed("cache.output", &node, "what '" + cache.past->name + "' becomes is no output of the model");
     if (cache.past->is_output) return missed("cache.output", &node, "'" + cache.past->name + "' is an output itself");
     return {};
-  }
-
-  bool has_default(const Value& input) const {
-    return std::ranges::any_of(view_.proto().graph().initializer(),
-                               [&](const onnx::TensorProto& tensor) { return tensor.name() == input.name; });
   }
 
   /// All pasts have one length, which has a name.
@@ -185,6 +184,7 @@ class CachePlanner {
 
   ModelGraph& view_;
   Facts& facts_;
+  std::unordered_set<std::string> initializers_;  ///< of the model: an input among them has a default
   CachePlan plan_;
 };
 

@@ -1,5 +1,7 @@
 #include "src/trial/feed_check.h"
 
+#include "src/exec/kernel.h"
+
 namespace attn_opt {
 namespace {
 
@@ -25,12 +27,6 @@ std::string text_of(const onnx::TensorShapeProto& shape) {
   return "[" + text + "]";
 }
 
-std::string text_of(const Dims& dims) {
-  std::string text;
-  for (const int64_t size : dims) text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
-
 }  // namespace
 
 Status check_declared(const onnx::GraphProto& graph, const Feeds& feeds, const std::string& where, ErrorCode code) {
@@ -44,7 +40,7 @@ Status check_declared(const onnx::GraphProto& graph, const Feeds& feeds, const s
       return fail(code, where, name + "is " + type_name(feed->second.type()) + ", and the model takes " + type_name(type));
     if (declared.has_shape() && !fits(feed->second.dims(), declared.shape()))
       return fail(code, where,
-                  name + "is " + text_of(feed->second.dims()) + ", and the model takes " + text_of(declared.shape()));
+                  name + "is " + print_dims(feed->second.dims()) + ", and the model takes " + text_of(declared.shape()));
   }
   return {};
 }

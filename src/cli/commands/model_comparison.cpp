@@ -41,8 +41,8 @@ Status check_same_inputs(const NamedModel& a, const NamedModel& b) {
   return {};
 }
 
-Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const RunnableModel& b, const std::string& name_b,
-                                                  int seeds, const TrialArguments& trial, const std::vector<size_t>& partners) {
+Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const NamedModel& b, int seeds,
+                                                  const TrialArguments& trial, const std::vector<size_t>& partners) {
   std::vector<TensorDifference> worst(partners.size());
   ATTN_OPT_TRY(const auto combinations, sizes_of(trial));
   for (const Sizes& sizes : combinations) {
@@ -51,8 +51,8 @@ Expected<std::vector<TensorDifference>> run_draws(const RunnableModel& a, const 
       options.sizes = sizes;
       options.seed = static_cast<uint64_t>(seed);
       ATTN_OPT_TRY(const DrawnRun run_a, run_on_drawn(*a.executor, a.model->proto.graph(), options));
-      ATTN_OPT_CHECK(check_declared(b.model->proto.graph(), run_a.inputs.feeds, name_b, ErrorCode::kMismatch));
-      ATTN_OPT_TRY(const auto outputs_b, run_on(*b.executor, run_a.inputs));
+      ATTN_OPT_CHECK(check_declared(b.graph(), run_a.inputs.feeds, b.name, ErrorCode::kMismatch));
+      ATTN_OPT_TRY(const auto outputs_b, run_on(*b.model.executor, run_a.inputs));
       for (size_t i = 0; i < partners.size(); ++i) {
         const std::string& name = a.model->proto.graph().output(static_cast<int>(i)).name();
         worst[i] = worse(worst[i], difference_of(trial, a, name, run_a.outputs[i], outputs_b[partners[i]]));
@@ -68,7 +68,7 @@ Expected<std::vector<OutputDifference>> compare_models(const NamedModel& a, cons
                                                        const TrialArguments& trial) {
   ATTN_OPT_CHECK(check_same_inputs(a, b));
   ATTN_OPT_TRY(const auto partners, pair_outputs(a, b));
-  ATTN_OPT_TRY(auto worst, run_draws(a.model, b.model, b.name, seeds, trial, partners));
+  ATTN_OPT_TRY(auto worst, run_draws(a.model, b, seeds, trial, partners));
   std::vector<OutputDifference> outputs;
   outputs.reserve(worst.size());
   for (size_t i = 0; i < worst.size(); ++i)
