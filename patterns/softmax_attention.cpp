@@ -173,6 +173,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
                                               softmax.after_lowering, softmax.drops_sinks},
                                              context));
   ATTN_OPT_MATCH(reading.value_product, std::move(product));
+  reading.probabilities.values_factor *= std::max(1.0, std::abs(reading.value_product.factor));
   ATTN_OPT_DONE(part_leading_axes(reading, context));
   take_summed(reading, softmax, context.facts);
   ATTN_OPT_DONE(divide_behind_product(softmax, reading, context));
@@ -222,13 +223,19 @@ class SoftmaxAttention : public Pattern {
     if (blocks) return match_blocks(anchor, *blocks, context);
     if (!softmax) return no_softmax(anchor, context);
     if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
-    auto match = match_product(anchor, *softmax, softmax->product, context);
-    if (match || match.error().id == kNotAttention) return match;
+    auto walk = walk_probabilities(*softmax, softmax->product, context);
+    const bool joins_rows = walk && walk->row_split, are_read = walk && !walk->escaping.empty();
+    auto match = walk ? match_product(anchor, *softmax, *std::move(walk), context) : tl::unexpected<Miss>(walk.error());
+    // Masks of queries and heads that are taken for queries are repeated, and their probabilities lie otherwise.
+    const auto may_be_better = [&](const Sdpa& sdpa) {
+      return joins_rows && (!sdpa.terms.empty() || sdpa.is_causal || (are_read && !sdpa.probabilities));
+    };
+    if (match ? !may_be_better(match->sdpa) : match.error().id == kNotAttention) return match;
     return match_parted(anchor, std::move(match), context);
   }
 
  private:
-  /// ANCHOR with each axis of what it makes cut into factors that move as one; MATCH, a miss, if that is no attention either.
+  /// ANCHOR with each axis of what it makes cut into factors that move as one; MATCH, perhaps a miss, if that is no attention.
   static Matched<Match> match_parted(Node& anchor, Matched<Match> match, MatchContext& context) {
     auto softmax = multiple_of_softmax_at(anchor, context);
     auto walk = softmax ? walk_probabilities(*softmax, nullptr, context, true) : tl::unexpected<Miss>(match.error());
@@ -239,16 +246,16 @@ class SoftmaxAttention : public Pattern {
   static Matched<Match> match_further_product(Node& product, MatchContext& context) {
     auto softmax = makes_product(product, context.facts) ? softmax_of_further_product(product, context) : std::nullopt;
     if (!softmax) return missed(std::string(kNotAttention), &product, "");
-    return match_product(product, *softmax, &product, context);
+    ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(*softmax, &product, context));
+    return match_product(product, *softmax, std::move(walk), context);
   }
 
   static Matched<Match> match_blocks(Node& anchor, KeyBlocks& blocks, MatchContext& context) {
     return match_walk(anchor, blocks.softmax, walk_of(blocks), context);
   }
 
-  /// PRODUCT: to be read where there are several; null for the first.
-  static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, const Node* product, MatchContext& context) {
-    ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(softmax, product, context));
+  /// WALK leads from SOFTMAX to one of its products.
+  static Matched<Match> match_product(Node& anchor, SoftmaxSite& softmax, ProbabilityWalk walk, MatchContext& context) {
     if (auto blocks = key_blocks(softmax.divided ? *softmax.divided : *walk.product->outputs[0], true, context))
       if (auto match = match_blocks(anchor, *blocks, context)) return match;
     auto cut = without_zero_rows(walk, softmax, context);
@@ -319,7 +326,8 @@ class SoftmaxAttention : public Pattern {
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;
     sdpa.less_largest_of_all = softmax.less_largest_of_all || reading.scores.lowered_by_largest_of_all;
     sdpa.products = std::max<size_t>(1, reading.probabilities.products.size());
-    if (!softmax.divided) sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
+    if (!is_divided_late(softmax, reading.probabilities))
+      sdpa.probabilities = readable_probabilities(reading, split, sdpa.batch, sdpa.query_heads, context);
     if (!sinks) set_scores_output(reading, softmax, split, context, sdpa);
     const bool lowers_rows = !softmax.is_unlowered || reading.scores.lowered;
     const auto own_fill = sinks ? std::nullopt : deepen_fills(sdpa, lowers_rows, context.facts);

@@ -21,6 +21,7 @@ struct FactoredOperand {
   Node* product = nullptr;
   Value* read = nullptr;
   AxisMap axes;
+  bool others_read = false;  ///< what stands in between, too
 };
 
 class AxisParter {
@@ -33,7 +34,9 @@ class AxisParter {
         facts_(context.facts) {}
 
   std::optional<PartedProduct> read(const Readers& readers) {
-    operand_ = operand_behind(readers);
+    std::vector<Role> roles(own_.size(), Role::kBatch);
+    roles[keys_] = Role::kFeature;
+    operand_ = operand_behind(readers, AxisMap::of(own_, roles), 0);
     if (!operand_ || !read_letters() || !take_factors()) return std::nullopt;
     const auto query = query_axis();
     if (!query) return std::nullopt;
@@ -47,25 +50,31 @@ class AxisParter {
 
  private:
   static constexpr char kKeys = 'k';
+  static constexpr int kMostVisits = 24;
 
-  /// What layout operators, each the only reader of the one before, lead to.
-  std::optional<FactoredOperand> operand_behind(Readers readers) {
-    std::vector<Role> roles(own_.size(), Role::kBatch);
-    roles[keys_] = Role::kFeature;
-    std::optional<AxisMap> axes = AxisMap::of(own_, roles);
-    for (int step = 0; step < kMaxTogether && readers.only_one() && readers.all[0].node; ++step) {
-      const auto keys = axis_of_keys(*axes);
-      if (!keys) return std::nullopt;
-      take_sums(readers, axes->rank() - 1 - *keys, facts_);
-      const Reader& reader = readers.all[0];
-      if (reader.node->graph != probabilities_.graph) return std::nullopt;
-      if (multiplies(*reader.node, *reader.read, facts_))
-        return step > 0 ? std::optional(FactoredOperand{reader.node, reader.read, *axes}) : std::nullopt;
-      axes = reader.input == 0 ? axes_after(*reader.node, *axes, context_) : std::nullopt;
-      if (!axes) return std::nullopt;
-      readers = readers_of(*reader.node->outputs[0], facts_);
+  /// What layout operators from READERS of a value of AXES on lead to; nullopt if that is no product, or several.
+  std::optional<FactoredOperand> operand_behind(Readers readers, const AxisMap& axes, int step) {
+    const auto keys = axis_of_keys(axes);
+    if (!keys || step == kMaxTogether) return std::nullopt;
+    take_sums(readers, axes.rank() - 1 - *keys, facts_);
+    std::optional<FactoredOperand> found;
+    for (const Reader& reader : readers.all) {
+      auto operand = operand_of(reader, axes, step);
+      if (operand && found) return std::nullopt;
+      if (operand) found = std::move(operand);
     }
-    return std::nullopt;
+    if (found) found->others_read |= !readers.only_one();
+    return found;
+  }
+
+  /// The same of one reader.
+  std::optional<FactoredOperand> operand_of(const Reader& reader, const AxisMap& axes, int step) {
+    Node* node = reader.node;
+    if (!node || node->graph != probabilities_.graph || ++visits_ > kMostVisits) return std::nullopt;
+    if (multiplies(*node, *reader.read, facts_))
+      return step > 0 ? std::optional(FactoredOperand{node, reader.read, axes}) : std::nullopt;
+    const auto behind = reader.input == 0 ? axes_after(*node, axes, context_) : std::nullopt;
+    return behind ? operand_behind(readers_of(*node->outputs[0], facts_), *behind, step + 1) : std::nullopt;
   }
 
   /// The axis that holds the keys, all of them and nothing else.
@@ -246,6 +255,7 @@ class AxisParter {
                                      {GraphBuilder::attribute("equation", equation)});
     parted.product = made->producer;
     parted.whole = operand_->product->outputs[0];
+    parted.others_read = operand_->others_read;
     const MaybeShape whole = facts_.shape(*parted.whole), own = facts_.shape(*made);
     const bool has_places = whole && own && (whole->size() != own->size() || *whole == *own);
     return has_places ? std::optional(parted) : std::nullopt;
@@ -262,6 +272,7 @@ class AxisParter {
   std::map<char, std::string> factors_;  ///< letters of factors, by the product's letters
   std::vector<std::vector<int>> parts_;  ///< factors, by the probabilities' axes
   std::string units_, features_;
+  int visits_ = 0;
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct PartedProduct {
   Value* probabilities = nullptr;  ///< what PRODUCT reads
   Node* product = nullptr;         ///< of these and V, unplaced
   Value* whole = nullptr;          ///< what the model makes, of the same elements in the same order
+  bool others_read = false;        ///< the probabilities, or moved ones
 };
 
 /// The product with V that layout operators behind PROBABILITIES, whose keys lie KEYS_FROM_LAST, lead to; nullopt if there is

@@ -177,9 +177,10 @@ class ProbabilityWalker {
 
   /// True if READERS lead to a product with V that takes axes for others.
   bool ends_in_parted_axes(const Readers& readers) {
-    const auto keys = divided_late_ || !walk_.steps.empty() ? std::nullopt : keys_wherever();
+    const auto keys = keys_wherever();
     const auto parted = keys ? parted_product(readers, *value_, *keys, context_) : std::nullopt;
     if (!parted || (!parted->perm.empty() && !moves_axes(parted->perm, parted->perm.size()))) return false;
+    if (parted->others_read) note_escape();
     walk_.regrouped |= parted->is_regrouped;
     walk_.guard_step.reset();
     value_ = parted->probabilities;
@@ -324,7 +325,8 @@ class ProbabilityWalker {
   Value* end_of_rows(Node& first) {
     const MaybeShape before = facts_.shape(*value_);
     const bool guards_other_rows = walk_.guard && (walk_.guard_transposed || !walk_.guard_perm.empty());
-    if (keys_from_last() != 0 || guards_other_rows || !walk_.steps.empty() || walk_.regrouped || !before || before->empty())
+    if (keys_from_last() != 0 || guards_other_rows || std::ranges::any_of(walk_.steps, &LinearStep::adds) || walk_.regrouped ||
+        !before || before->empty())
       return nullptr;
     for (Value* made : regroupings(first, kMaxTogether, facts_)) {
       const MaybeShape after = facts_.shape(*made);

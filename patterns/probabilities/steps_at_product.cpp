@@ -89,6 +89,16 @@ Matched<void> add_row_steps(const ProbabilityWalk& walk, StepFactors& factors, c
   return {};
 }
 
+/// OUTPUT of the product of READING, or what the model makes of it by a Reshape; nullopt if that does not regroup its factors.
+std::optional<FactorSide> output_made(const Reading& reading, FactorSide output, Facts& facts) {
+  Value& product = *reading.value_product.output.value;
+  Value* summed = reading.probabilities.summed;
+  const MaybeShape own = facts.shape(product), whole = summed ? facts.shape(*summed) : nullptr;
+  if (!own || !whole || own->size() == whole->size()) return FactorSide{&product, std::move(output.axes)};
+  auto axes = output.axes.regrouped(*whole);
+  return axes ? std::optional(FactorSide{summed, *std::move(axes)}) : std::nullopt;
+}
+
 }  // namespace
 
 Matched<ProductSide> stepped_values(Reading& reading, MatchContext& context) {
@@ -136,8 +146,9 @@ Matched<void> add_output_steps(const Reading& reading, Sdpa& sdpa, MatchContext&
   const ProbabilityWalk& walk = reading.probabilities;
   if (walk.steps.empty()) return {};
   StepFactors factors(reading, context);
-  const FactorSide output = factors.output();
-  std::vector<OutputView> views = walk_output(*reading.value_product.output.value, output.axes, context);
+  const auto output = output_made(reading, factors.output(), context.facts);
+  if (!output) return lies_otherwise(walk.steps.front(), "Y");
+  std::vector<OutputView> views = walk_output(*output->value, output->axes, context);
   const bool adds = std::ranges::any_of(walk.steps, &LinearStep::adds);
   views.resize(adds ? 1 : std::min(views.size(), sdpa.outputs.size()));
   ATTN_OPT_DONE(add_row_steps(walk, factors, views, sdpa, context));

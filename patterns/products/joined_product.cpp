@@ -20,7 +20,7 @@ namespace {
 constexpr int kMaxFactors = 6;
 constexpr int kMaxMoves = 3;
 
-bool may_be_joined(const Node& node) { return node.is("MatMul") || node.is("Einsum"); }
+bool may_be_joined(const Node& node) { return node.is("MatMul") || node.is("Einsum") || is_fused_matmul(node); }
 
 /// Cheap, since this is asked of every sum: false unless VALUE may be a product, or a number times one.
 bool may_be_scaled_product(Value* value, Facts& facts, int factors = kMaxFactors) {
@@ -39,6 +39,10 @@ struct AddedProduct {
   std::vector<int64_t> perm = {};  ///< of one Transpose; empty: none
   ProductLetters letters = {};     ///< the result as it lies where it is added
   char summed = kUnitAxis;         ///< the only letter that is added up
+  double own = 1;                  ///< what NODE itself multiplies with
+
+  /// What the product is multiplied with in units of that of ONE, as NODE of ONE makes it.
+  double scale_beside(const AddedProduct& one) const { return scale * own / (one.scale * one.own); }
 };
 
 /// PRODUCT as it is; nullopt unless it adds up one axis of two operands of several axes.
@@ -47,7 +51,9 @@ std::optional<AddedProduct> unmoved_product(Node& product, Facts& facts) {
   if (!letters || letters->operands.size() != 2) return std::nullopt;
   const std::string summed = letters->contracted(0);
   const bool has_axes = letters->operands[0].size() >= 2 && letters->operands[1].size() >= 2;
-  return summed.size() == 1 && has_axes ? std::optional(AddedProduct{&product, 1, {}, *letters, summed[0]}) : std::nullopt;
+  const auto factor = factor_of_sum(product, facts);
+  if (summed.size() != 1 || !has_axes || !factor || *factor == 0) return std::nullopt;
+  return AddedProduct{&product, 1, {}, *letters, summed[0], *factor};
 }
 
 /// True if one node of the model alone reads VALUE, whatever was made for a match.
@@ -184,7 +190,7 @@ std::optional<ScaledProduct> with_summed_operand(const AddedProduct& one, const 
                     facts))
         continue;
       Value* more = moved(other.node->inputs[1 - twin_shared], twin_term, placed, inner);
-      more = inner.scaled(more, other.scale / one.scale);
+      more = inner.scaled(more, other.scale_beside(one));
       Value* made = inner.again(*one.node, 1 - shared, inner.sum(one.node->inputs[1 - shared], more));
       ScaledProduct joined = where_it_is_added(made, one, inner);
       joined.sums_operands = true;
@@ -204,7 +210,7 @@ std::optional<ScaledProduct> with_joined_features(const AddedProduct& one, const
   Value* first = moved(twin.inputs[first_at], twin_terms[first_at], terms[0], inner);
   Value* second = moved(twin.inputs[1 - first_at], twin_terms[1 - first_at], terms[1], inner);
   const auto axis_in = [&](const std::string& term) { return static_cast<int64_t>(term.find(one.summed)); };
-  first = inner.scaled(first, other.scale / one.scale);
+  first = inner.scaled(first, other.scale_beside(one));
   Value* joined = side_by_side(*product.inputs[0], *first, axis_in(terms[0]), inner, facts);
   second = joined ? side_by_side(*product.inputs[1], *second, axis_in(terms[1]), inner, facts) : nullptr;
   if (!second) return std::nullopt;
@@ -224,8 +230,8 @@ std::optional<ScaledProduct> joined_product(Node& node, const SummedSides& sides
   one->scale *= times_added(node, 0);
   other->scale *= times_added(node, 1);
   if (facts.type(*one->node->inputs[0]) != facts.type(*other->node->inputs[0])) return std::nullopt;
-  const double most = std::abs(one->scale), others = std::abs(other->scale);
-  if (others > most || (others == most && other->scale > one->scale)) std::swap(one, other);
+  const double times = other->scale_beside(*one);
+  if (std::abs(times) > 1 || (times == -1 && other->scale * other->own > 0)) std::swap(one, other);
   InnerValues inner(node, context);
   for (const bool is_turned : {false, true})
     if (auto made = with_summed_operand(is_turned ? *other : *one, is_turned ? *one : *other, sides, inner, facts)) return made;

@@ -158,7 +158,7 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   ATTN_OPT_MATCH(Equation equation, equation_of(product, context));
   const auto miss = [&] { return unread_letters(product, context.facts); };
   const auto factor = factor_of_sum(product, context.facts);
-  if (!factor) return miss();
+  if (!factor || *factor == 0) return miss();
   const std::string result = placed_letters(equation.result, layout);
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
   if (result.size() < 2 || !scores) return miss();
@@ -209,7 +209,7 @@ Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities
   letters.features = features;
   letters.row = keys[0];
   const auto factor = factor_of_sum(product, context.facts);
-  if (!factor) return miss();
+  if (!factor || *factor == 0) return miss();
   Value* factored = InnerValues(product, context).scaled(comes_first ? equation.other_value : equation.one_value, *factor);
   const auto value = side_of(*factored, values, letters);
   letters.row = query;
@@ -217,7 +217,7 @@ Matched<ValueProduct> lettered_value_product(Node& product, Value& probabilities
   const std::string kept = leading + features + (query == kUnitAxis ? "" : std::string(1, query));
   const auto units = std::ranges::count(equation.result, kUnitAxis);
   if (!value || !output || output->roles.size() != kept.size() + static_cast<size_t>(units)) return miss();
-  return ValueProduct{*value, *output, layout_of(scores, letters, keys[0])};
+  return ValueProduct{*value, *output, layout_of(scores, letters, keys[0]), *factor};
 }
 
 }  // namespace attn_opt

@@ -129,7 +129,7 @@ Matched<Equation> equation_of(Node& product, MatchContext& context, const Value*
   if (!letters || letters->result.empty() || letters->result.size() > kMostAxes) return unread_letters(product, context.facts);
   InnerValues inner(product, context);
   std::vector<Value*> operands = operands_of(product, context.facts);
-  if (product.is("MatMul")) leave_out_repeated(*letters, operands, context.facts);
+  if (product.is("MatMul") || is_fused_matmul(product)) leave_out_repeated(*letters, operands, context.facts);
   std::vector<size_t> main = main_operands(*letters);
   while (main.size() > 2 && join_pair(*letters, operands, kept, inner)) main = main_operands(*letters);
   if (operands.size() == 2) main = {0, 1};

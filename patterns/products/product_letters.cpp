@@ -67,6 +67,12 @@ ProductLetters letters_of_matmul(size_t one, size_t other) {
           letters_of_operand(most, most, rows + columns)};
 }
 
+/// Moves letters of a MatMul's operand, TERM, to where the FusedMatMul PRODUCT takes those of its operand I from.
+void move_to_fused(const Node& product, size_t i, std::string& term) {
+  if (is_transposed(product, i)) std::swap(term[term.size() - 2], term.back());
+  if (has_batch_behind(product, i)) std::rotate(term.begin(), term.end() - 2, term.end() - 1);
+}
+
 /// The letters of GEMM, which adds nothing.
 ProductLetters letters_of_gemm(const Node& gemm) {
   const auto term = [&](const char* transposed, const char* plain, const char* turned) {
@@ -155,6 +161,16 @@ void enter_operands(const Node& factors, std::vector<Value*>& operands, Facts& f
 
 }  // namespace
 
+bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && node.domain() == "com.microsoft"; }
+
+bool is_transposed(const Node& product, size_t operand) {
+  return product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
+}
+
+bool has_batch_behind(const Node& product, size_t operand) {
+  return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+}
+
 bool has_letter(const std::string& term, char letter) { return term.find(letter) != std::string::npos; }
 
 std::string letters_of_axes(const std::vector<int64_t>& axes, const std::string& term, char absent) {
@@ -206,7 +222,7 @@ Value* addend_of(const Node& product, Facts& facts) {
 }
 
 std::optional<double> factor_of_sum(const Node& product, Facts& facts) {
-  if (product.is("Gemm")) return product.float_attribute("alpha", 1);
+  if (product.is("Gemm") || is_fused_matmul(product)) return product.float_attribute("alpha", 1);
   if (product.is("MatMul") && factors_added_up(product, facts)) return number_of_column(product, facts);
   if (!product.is("ReduceMean")) return 1;
   const MaybeShape whole = facts.shape(*product.inputs[0]);
@@ -249,8 +265,12 @@ std::optional<ProductLetters> product_letters(const Node& product, Facts& facts)
     const bool multiplies_matrices = ranks[0] == 2 && ranks[1] == 2 && !addend_of(product, facts);
     return multiplies_matrices ? std::optional(letters_of_gemm(product)) : std::nullopt;
   }
-  const bool is_matmul = product.is("MatMul") && ranks.size() == 2 && ranks[0] > 0 && ranks[1] > 0;
-  return is_matmul ? std::optional(letters_of_matmul(ranks[0], ranks[1])) : std::nullopt;
+  const bool is_fused = is_fused_matmul(product);
+  const size_t least = is_fused ? 2 : 1;
+  if (!(product.is("MatMul") || is_fused) || ranks.size() != 2 || std::ranges::min(ranks) < least) return std::nullopt;
+  ProductLetters letters = letters_of_matmul(ranks[0], ranks[1]);
+  for (size_t i = 0; is_fused && i < ranks.size(); ++i) move_to_fused(product, i, letters.operands[i]);
+  return letters;
 }
 
 }  // namespace attn_opt

@@ -29,6 +29,13 @@ struct ProductLetters {
   bool pairs_rows() const;
 };
 
+/// True for FusedMatMul of com.microsoft: a MatMul of operands that it transposes first, times a number.
+bool is_fused_matmul(const Node& node);
+/// True if PRODUCT, a FusedMatMul or Gemm, takes OPERAND with its last two axes exchanged.
+bool is_transposed(const Node& product, size_t operand);
+/// True if a FusedMatMul takes OPERAND's first axis for the last but one.
+bool has_batch_behind(const Node& product, size_t operand);
+
 /// True if TERM has LETTER.
 bool has_letter(const std::string& term, char letter);
 
@@ -46,8 +53,8 @@ Node* factors_added_up(const Node& node, Facts& facts);
 /// What PRODUCT, a Gemm, adds; null where that is nothing, and for other products.
 Value* addend_of(const Node& product, Facts& facts);
 
-/// What the sum that PRODUCT says is multiplied with: one over the number of elements, of a mean, and what a Gemm multiplies
-/// with. Nullopt if that is not known.
+/// What the sum that PRODUCT says is multiplied with: one over the number of elements, of a mean, and what a Gemm or
+/// FusedMatMul multiplies with. Nullopt if that is not known.
 std::optional<double> factor_of_sum(const Node& product, Facts& facts);
 
 /// What PRODUCT multiplies: of Muls that make outer products, what these multiply.
@@ -56,8 +63,8 @@ std::vector<Value*> operands_of(const Node& product, Facts& facts);
 /// PRODUCT with OTHER in the place of OPERAND.
 Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner, Facts& facts);
 
-/// The letters of PRODUCT, a MatMul, an Einsum, a Gemm that adds nothing or a sum of an elementwise product; nullopt where
-/// ranks are not known or others than the equation says, or where runtimes differ about the result.
+/// The letters of PRODUCT, a MatMul or FusedMatMul, an Einsum, a Gemm that adds nothing or a sum of an elementwise product;
+/// nullopt where ranks are not known or others than the equation says, or where runtimes differ about the result.
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts);
 
 }  // namespace attn_opt

@@ -23,25 +23,17 @@ Matched<void> check_no_layer(Node& product, size_t operand, Facts& facts) {
   return missed("product.gemm", &product, "'" + value->name + "' is constant: a linear layer");
 }
 
-bool is_of_microsoft(const Node& node, std::string_view op) { return node.op() == op && node.domain() == "com.microsoft"; }
-
-bool is_fused_matmul(const Node& node) { return is_of_microsoft(node, "FusedMatMul"); }
-
 /// True if NODE is a product of integers, which stand for quantized numbers.
 bool multiplies_integers(const Node& node) {
-  return node.is("MatMulInteger") || node.is("QLinearMatMul") || is_of_microsoft(node, "MatMulIntegerToFloat");
+  return node.is("MatMulInteger") || node.is("QLinearMatMul") ||
+         (node.op() == "MatMulIntegerToFloat" && node.domain() == "com.microsoft");
 }
 
-const char* id_of_factor(const Node& product) { return product.is("Gemm") ? "product.gemm" : "product.fused"; }
-
-/// Roles of a MatMul operand: leading axes, then LAST_BUT_ONE and LAST.
-bool is_transposed(const Node& product, size_t operand) {
-  return product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;
-}
-
-/// True if a FusedMatMul takes OPERAND's first axis for the last but one.
-bool has_batch_behind(const Node& product, size_t operand) {
-  return product.int_attribute(operand == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+/// What PRODUCT, a MatMul, FusedMatMul or Gemm, multiplies its sums with.
+Matched<double> factor_of_product(const Node& product, Facts& facts) {
+  const double factor = factor_of_sum(product, facts).value_or(0);
+  if (factor != 0) return factor;
+  return missed(product.is("Gemm") ? "product.gemm" : "product.fused", &product, "alpha is 0");
 }
 
 /// True if PRODUCT is read by letters where the scores have LAYOUT.
@@ -52,6 +44,7 @@ bool is_lettered(const Node& product, const ScoreLayout& layout, Facts& facts) {
     return shape && shape->size() == 1;
   };
   const bool lies_as_usual = layout.order.empty() || layout.swaps_last_two();
+  if (is_fused_matmul(product)) return !lies_as_usual;
   return product.is("MatMul") && (!lies_as_usual || std::ranges::any_of(product.inputs, is_vector));
 }
 
@@ -163,8 +156,7 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
   const MaybeShape scores = context.facts.shape(*product.outputs[0]);
   if (!scores) return missed("product.unknown-rank", &product, "the scores' rank is not known");
   read.scores = layout.placed(*scores);
-  if (!product.is("MatMul")) read.scale = product.float_attribute("alpha", 1);
-  if (read.scale == 0) return missed(id_of_factor(product), &product, "alpha is 0");
+  ATTN_OPT_MATCH(read.scale, factor_of_product(product, context.facts));
   read.addend = addend_of(product, context.facts);
   if (read.addend && transposed) return missed("product.gemm", &product, "a bias of transposed scores");
   if (read.addend) read.addend_scale = product.float_attribute("beta", 1);
@@ -175,14 +167,13 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
                                     std::optional<size_t> head_axes) {
   if (std::ranges::count(operands_of(product, context.facts), &probabilities) > 1)
     return missed("product.probabilities-on-wrong-side", &product, "the product is that of probabilities and themselves");
-  if (is_lettered(product, {}, context.facts)) return lettered_value_product(product, probabilities, context, head_axes);
   const size_t at = product.inputs[0] == &probabilities ? 0 : 1;
+  if (is_lettered(product, {}, context.facts) || has_batch_behind(product, at))
+    return lettered_value_product(product, probabilities, context, head_axes);
   ATTN_OPT_DONE(check_no_layer(product, 1 - at, context.facts));
   ATTN_OPT_MATCH(const size_t rank, rank_of(product, context));
-  if (!product.is("MatMul") && product.float_attribute("alpha", 1) != 1)
-    return missed(id_of_factor(product), &product, "alpha is not 1");
+  ATTN_OPT_MATCH(const double factor, factor_of_product(product, context.facts));
   if (addend_of(product, context.facts)) return missed("product.gemm", &product, "a bias is added to the result");
-  if (has_batch_behind(product, at)) return missed("product.fused", &product, "batch axes of the probabilities are moved");
   if (context.facts.shape(probabilities).known().size() != rank)
     return missed("product.rank", &product, "V has more axes than the probabilities");
   // A Gemm of other ranks than 2, which no model may have, is declared to make anything.
@@ -193,6 +184,8 @@ Matched<ValueProduct> value_product(Node& product, Value& probabilities, MatchCo
   const Role rows = behind ? Role::kFeature : Role::kRow, columns = behind ? Role::kRow : Role::kFeature;
   const size_t heads = head_axes.value_or(1);
   read.value = side_of(product, 1 - at, rank, rows, columns, context, heads);
+  read.value.value = InnerValues(product, context).scaled(read.value.value, factor);
+  read.factor = factor;
   read.output = {product.outputs[0], matmul_roles(rank, rows, columns, heads)};
   if (behind != is_transposed(product, at)) read.probabilities = ScoreLayout::keys_by_queries(rank);
   return read;

@@ -28,6 +28,7 @@ struct ScoreProduct {
 struct ValueProduct {
   ProductSide value, output;
   ScoreLayout probabilities;
+  double factor = 1;  ///< that the product itself multiplies by, of VALUE
 };
 
 /// How a single leading axis of B*H falls apart.

@@ -6,6 +6,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products/products.h"
 #include "patterns/scores/peel_form.h"
 #include "src/match/node_forms.h"
 #include "src/match/permutation.h"
@@ -59,16 +60,20 @@ Value* with_last_axes_merged(Node& node, MatchContext& context) {
   Value* source = before_regroupings(node, merges, context.facts);
   const auto is_merged = [](const AxisRun& run) { return run.count > 1; };
   if (!source || runs->size() < 2 || std::none_of(runs->end() - 2, runs->end(), is_merged)) return nullptr;
-  AxisMerger merger(node, context);
-  size_t i = is_merged(runs->back()) ? runs->size() - 1 : runs->size() - 2;
-  Value* merged = merger.above(*source, (*runs)[i]);
-  while (merged && i-- > 0) {
-    if ((*runs)[i].count < 2) continue;
-    Value* more = merger.above(*merged, (*runs)[i]);
-    if (!more) return merger.in_shape(*merged, *after);
+  return with_axes_merged(*source, *runs, *after, node, context);
+}
+
+Value* with_axes_merged(Value& source, const std::vector<AxisRun>& runs, const Shape& after, Node& reader,
+                        MatchContext& context) {
+  AxisMerger merger(reader, context);
+  Value* merged = &source;
+  for (size_t i = runs.size(); i-- > 0;) {
+    if (runs[i].count < 2) continue;
+    Value* more = merger.above(*merged, runs[i]);
+    if (!more) return merged == &source ? nullptr : merger.in_shape(*merged, after);
     merged = more;
   }
-  return merged;
+  return merged == &source ? nullptr : merged;
 }
 
 Value* AxisMerger::reshaped(Value& value, AxisRun run) {
@@ -117,10 +122,10 @@ Value* AxisMerger::in_shape(Value& value, const Shape& shape) {
 Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
   Node* node = canonical(value, facts_).producer;
   const MaybeShape shape = facts_.shape(value);
-  if (!node || node->inputs.empty() || !node->inputs[0] || !node->domain().empty() || !shape || steps == 0) return nullptr;
+  if (!node || node->inputs.empty() || !node->inputs[0] || !shape || steps == 0) return nullptr;
   if (const std::vector<int64_t> perm = permutation(*node, shape->size()); !perm.empty())
     return of_transposed(*node, perm, run, steps);
-  if (node->is("Einsum")) return of_product(*node, run);
+  if (is_product(*node) && !node->is("Gemm")) return of_product(*node, run);
   if (has(*node, Trait::kRegroups)) {
     const Shape merged = merged_shape(*shape, run);
     Value* source = before_regroupings(*node, [&](const Shape& before) { return before == merged; }, facts_);
@@ -151,7 +156,7 @@ Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& p
 Value* AxisMerger::of_moved_product(const Node& node, std::vector<int64_t> perm, AxisRun run) {
   const Untransposed above = untransposed(*node.inputs[0], facts_);
   const Node* product = above.value->producer;
-  if (!product || !product->is("Einsum")) return nullptr;
+  if (!product || !is_product(*product)) return nullptr;
   for (int64_t& axis : perm) axis = above.at[static_cast<size_t>(axis)];
   return of_product(*product, run, perm);
 }
@@ -159,23 +164,44 @@ Value* AxisMerger::of_moved_product(const Node& node, std::vector<int64_t> perm,
 Value* AxisMerger::of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm) {
   auto letters = product_letters(product, facts_);
   const MaybeShape made = facts_.shape(*product.outputs[0]);
-  if (!letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
+  const auto factor = factor_of_sum(product, facts_);
+  if (!factor || !letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
   Shape moved = *made;
   if (!perm.empty()) letters->result = letters_of_axes(perm, letters->result);
   for (size_t axis = 0; axis < perm.size(); ++axis) moved[axis] = (*made)[static_cast<size_t>(perm[axis])];
   const std::string merged = letters->result.substr(run.first, run.count);
+  const Shape sizes(moved.begin() + static_cast<std::ptrdiff_t>(run.first),
+                    moved.begin() + static_cast<std::ptrdiff_t>(run.first + run.count));
   std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
   for (size_t i = 0; i < 2; ++i) {
     std::string& term = letters->operands[i];
     if (term.find_first_of(merged) == std::string::npos) continue;
     const Shape own = facts_.shape(*operands[i]).known();
+    if (Value* shared = without_repeated(*operands[i], term, merged, sizes)) {
+      operands[i] = shared;
+      continue;
+    }
     for (size_t axis = 0; axis < run.count; ++axis) {
       const bool has_once = std::ranges::count(term, merged[axis]) == 1;
-      if (!has_once || own[term.find(merged[axis])] != moved[run.first + axis]) return nullptr;
+      if (!has_once || own[term.find(merged[axis])] != sizes[axis]) return nullptr;
     }
     operands[i] = gathered(*operands[i], term, merged);
   }
+  operands[0] = inner_.scaled(operands[0], *factor);
   return product_of(operands, *letters, merged.substr(1));
+}
+
+Value* AxisMerger::without_repeated(Value& operand, std::string& term, const std::string& run, const Shape& sizes) {
+  const Shape& own = facts_.shape(operand).known();
+  std::vector<int64_t> axes;
+  for (size_t i = 0; i < run.size(); ++i) {
+    const size_t axis = term.find(run[i]);
+    if (axis == std::string::npos) continue;
+    if (!own[axis].is(1) || sizes[i].is(1)) return nullptr;
+    axes.push_back(static_cast<int64_t>(axis));
+  }
+  std::erase_if(term, [&](char letter) { return has_letter(run, letter); });
+  return inner_.build().along("Squeeze", operand, axes);
 }
 
 Value* AxisMerger::of_elements(const Node& node, AxisRun run, int steps) {
@@ -209,7 +235,7 @@ Value* AxisMerger::of_broadcast(Value& operand, const Shape& whole, AxisRun run,
   }
   if (within && is_whole) {
     const bool are_scores = may_be_scores(operand, [](const Node&) { return true; }, facts_);
-    Value* merged = are_scores ? above(operand, *within, steps - 1) : nullptr;
+    Value* merged = are_scores ? above(operand, *within, steps - 1) : of_reduced(operand, *within, steps);
     return merged ? merged : reshaped(operand, *within);
   }
   if (!is_known) return nullptr;
@@ -218,21 +244,28 @@ Value* AxisMerger::of_broadcast(Value& operand, const Shape& whole, AxisRun run,
   return reshaped(*inner_.build().node("Expand", {&operand, inner_.build().ints(sizes)}), run);
 }
 
-/// ROWS, of size 1 in RUN, by a Reduce* of these axes; null if they are none.
+/// ROWS by a Reduce* of the axes of RUN, of size 1 there then, or of others; null if they are none.
 Value* AxisMerger::of_reduced(Value& rows, AxisRun run, int steps) {
   Node* node = canonical(rows, facts_).producer;
   const bool keeps = node && !has(*node, Trait::kRegroups);
   if (node && !keeps) node = canonical(*node->inputs[0], facts_).producer;
   const bool reduces = node && has(*node, Trait::kReduces) && node->input(0);
   const MaybeShape before = reduces ? facts_.shape(*node->inputs[0]) : nullptr;
-  if (!before || (node->int_attribute("keepdims", 1) != 0) != keeps) return nullptr;
+  const auto reduced = before ? reduced_axes(*node, before->size(), facts_) : std::nullopt;
+  if (!reduced || reduced->empty() || (node->int_attribute("keepdims", 1) != 0) != keeps) return nullptr;
   std::vector<size_t> axes(run.count);
   std::iota(axes.begin(), axes.end(), run.first);
+  const bool are_others =
+      std::ranges::none_of(*reduced, [&](size_t axis) { return axis >= run.first && axis < run.first + run.count; });
   Shape left = *before;
-  for (size_t i = 0; i < run.count && run.first + i < left.size(); ++i) left[run.first + i] = 1;
-  if (reduced_axes(*node, before->size(), facts_) != axes || left != facts_.shape(rows).known()) return nullptr;
+  for (const size_t axis : *reduced) left[axis] = 1;
+  if ((reduced != axes && !are_others) || left != facts_.shape(rows).known()) return nullptr;
   Value* merged = above(*node->inputs[0], run, steps - 1);
-  return merged ? inner_.build().along(node->op(), *merged, {static_cast<int64_t>(run.first)}) : nullptr;
+  std::vector<int64_t> gone{static_cast<int64_t>(run.first)};
+  if (are_others) gone.clear();
+  for (size_t i = 0; are_others && i < reduced->size(); ++i)
+    gone.push_back(static_cast<int64_t>((*reduced)[i] < run.first ? (*reduced)[i] : (*reduced)[i] + 1 - run.count));
+  return merged ? inner_.build().along(node->op(), *merged, gone) : nullptr;
 }
 
 }  // namespace attn_opt

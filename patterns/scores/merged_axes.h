@@ -19,6 +19,11 @@ struct AxisRun {
 /// For each axis of AFTER the axes of BEFORE that it holds; nullopt if it holds others.
 std::optional<std::vector<AxisRun>> runs_merged(const Shape& before, const Shape& after);
 
+/// SOURCE with the axes of each of RUNS taken for one, as AFTER has them, the last ones above the product; null if that is not
+/// reached. What is made stands above READER.
+Value* with_axes_merged(Value& source, const std::vector<AxisRun>& runs, const Shape& after, Node& reader,
+                        MatchContext& context);
+
 /// What NODE, which takes the axes of keys or queries for one, makes, with that done above the product; null if it does
 /// anything else.
 Value* with_last_axes_merged(Node& node, MatchContext& context);
@@ -48,6 +53,9 @@ class AxisMerger {
   Value* of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm = {});
   /// As of_product(), of what NODE, a Transpose by PERM, and those above it move.
   Value* of_moved_product(const Node& node, std::vector<int64_t> perm, AxisRun run);
+  /// OPERAND, of TERM, without the axes of RUN, of SIZES in the product, which repeats it along all of these that it has; null
+  /// if it does not.
+  Value* without_repeated(Value& operand, std::string& term, const std::string& run, const Shape& sizes);
   Value* of_elements(const Node& node, AxisRun run, int steps);
   Value* of_broadcast(Value& operand, const Shape& whole, AxisRun run, int steps);
   Value* of_reduced(Value& rows, AxisRun run, int steps);

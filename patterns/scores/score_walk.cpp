@@ -12,6 +12,7 @@
 #include "patterns/products/chosen_columns.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/heads_in_rows.h"
+#include "patterns/scores/merged_axes.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/sink_peels.h"
@@ -47,9 +48,16 @@ Matched<ScoreWalk> without_unit_split(ScoreWalk walk, Node& node, MatchContext& 
   return walk;
 }
 
-/// WALK as it goes on above NODE, a product whose rows hold heads that its split takes out of them.
-Matched<ScoreWalk> with_heads_apart(ScoreWalk walk, Node& node, MatchContext& context) {
-  Value* apart = walk.layout.order.empty() ? product_with_heads_apart(node, *walk.split, context) : nullptr;
+/// What NODE, a product, makes with the rows of SPLIT, which its other axes hold apart or for one; null if it does not.
+Value* product_of_rows(Node& node, const ScoreSplit& split, MatchContext& context) {
+  if (Value* apart = product_with_heads_apart(node, split, context)) return apart;
+  const auto runs = split.keeps_keys() ? runs_merged(split.parts, split.merged) : std::nullopt;
+  return runs && runs->back().count == 1 ? with_axes_merged(*node.outputs[0], *runs, split.merged, node, context) : nullptr;
+}
+
+/// WALK as it goes on above NODE, a product, with the rows of its split.
+Matched<ScoreWalk> with_rows_of_split(ScoreWalk walk, Node& node, MatchContext& context) {
+  Value* apart = walk.layout.order.empty() ? product_of_rows(node, *walk.split, context) : nullptr;
   if (!apart) return walk;
   ATTN_OPT_MATCH(walk, settled(std::move(walk), context));
   ATTN_OPT_DONE(merge_terms(*walk.split, walk.terms, walk.sinks, node, context));
@@ -112,7 +120,7 @@ class ScoreWalker {
         ATTN_OPT_MATCH(walk, without_unit_split(std::move(walk), *node, context_));
       }
       if (is_product && walk.split) {
-        ATTN_OPT_MATCH(walk, with_heads_apart(std::move(walk), *node, context_));
+        ATTN_OPT_MATCH(walk, with_rows_of_split(std::move(walk), *node, context_));
         if (!walk.split) continue;
       }
       if (is_product && !walk.split) {

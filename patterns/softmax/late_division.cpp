@@ -28,16 +28,18 @@ struct ReadWeights {
   Weights read;
 };
 
-/// What nodes that move or cast it make an operand of a product of, of AXES there, if that is weights; nullopt if it is not.
-std::optional<ReadWeights> weights_behind(FactorSide operand, Node& reader, MatchContext& context) {
+/// Of what nodes that move or cast it make an operand of a product of, of AXES there, and of that itself, those that are
+/// weights.
+std::vector<ReadWeights> weights_behind(FactorSide operand, Node& reader, MatchContext& context) {
+  std::vector<ReadWeights> found;
   for (int step = 0; step < kMaxTogether; ++step) {
     operand.value = &before_float_casts(*operand.value, context.facts);
-    if (auto read = weights_in(*operand.value, reader, context)) return ReadWeights{std::move(operand), *std::move(read)};
+    if (auto read = weights_in(*operand.value, reader, context)) found.push_back({operand, *std::move(read)});
     const auto views = walk_movement({operand.value, operand.axes}, context).views;
-    if (views.size() < 2) return std::nullopt;
+    if (views.size() < 2) break;
     operand = {views[1].value, views[1].axes};
   }
-  return std::nullopt;
+  return found;
 }
 
 /// What a node divides, which is made of a product with V by moves and linear maps.
@@ -112,9 +114,9 @@ class DividedRows {
       Value* operand = operands_of(product, context_.facts)[at];
       const auto whole = operand ? value_product(product, *operand, context_) : tl::unexpected(Miss());
       const auto maps = whole ? factor_maps(*operand, *whole, context_.facts) : std::nullopt;
-      const auto weights = maps ? weights_behind(maps->probabilities, division_, context_) : std::nullopt;
-      auto site = weights ? divided_by_sums(*weights, *maps, maker) : std::nullopt;
-      if (site && enter_maps(*site)) return site;
+      if (!maps) continue;
+      for (const ReadWeights& weights : weights_behind(maps->probabilities, division_, context_))
+        if (auto site = divided_by_sums(weights, *maps, maker); site && enter_maps(*site)) return site;
     }
     return std::nullopt;
   }
@@ -211,9 +213,13 @@ std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, M
   return DividedRows(node, numerator, context).find();
 }
 
+bool is_divided_late(const SoftmaxSite& softmax, const ProbabilityWalk& walk) {
+  return softmax.divided && softmax.divided != walk.summed;
+}
+
 Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, MatchContext& context) {
-  if (!softmax.divided) return {};
   const ProbabilityWalk& walk = reading.probabilities;
+  if (!is_divided_late(softmax, walk)) return {};
   ProductSide& output = reading.value_product.output;
   ProductSide& values = reading.value_product.value;
   if (softmax.values) values.value = InnerValues(*walk.product, context).raised(softmax.values, values.roles.size());

@@ -15,6 +15,9 @@ namespace attn_opt {
 /// The softmax that NODE ends by dividing its input NUMERATOR; nullopt if it ends none.
 std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, MatchContext& context);
 
+/// True if SOFTMAX's exponentials are divided behind the product of WALK; that may also be moved alone (take_summed()).
+bool is_divided_late(const SoftmaxSite& softmax, const ProbabilityWalk& walk);
+
 /// Takes what is divided by the sum of exponentials for what the product of READING makes. Miss "softmax.divided-late": the
 /// sums are not known to be those of its rows, or the exponentials are changed before it.
 Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, MatchContext& context);
