@@ -35,7 +35,10 @@ std::optional<double> int8_zero_point(const Node& node, Facts& facts) {
 
 Attributes attributes_of(const Node& node) { return {node.proto->attribute().begin(), node.proto->attribute().end()}; }
 
-/// What QuantizeLinear nodes make for DequantizeLinear nodes alone, as uint8 where a product reads it.
+bool is_weight(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
+
+/// What DequantizeLinear nodes make of int8 for products, of uint8: as the QuantizeLinear makes it that they alone read, or
+/// else 128 above.
 class UnsignedPairs {
  public:
   UnsignedPairs(ModelGraph& view, const TensorStore& tensors, const std::set<std::string>& kept)
@@ -45,7 +48,8 @@ class UnsignedPairs {
     std::vector<std::pair<Node*, Value*>> pairs;  // what dequantizes, and what it reads: in the order of the graph
     for (const auto& graph : view_.graphs())
       for (Node* node : graph->nodes())
-        if (node->is("DequantizeLinear") && node->input(0) && node->input(0)->producer && makes_int8(*node->input(0)->producer))
+        if (is_of_int8(*node) && !is_weight(*node->input(0)) &&
+            (is_read_by_product(*node->output(0)) || is_paired(*node->input(0))))
           pairs.emplace_back(node, node->input(0));
     for (const auto& [node, read] : pairs) make_unsigned(*node, *read);
     return !pairs.empty();
@@ -59,16 +63,17 @@ class UnsignedPairs {
     });
   }
 
-  /// True if NODE makes int8 that DequantizeLinear nodes of its graph alone read, one of them for a product.
-  bool makes_int8(const Node& node) {
-    if (!node.is("QuantizeLinear") || !int8_zero_point(node, facts_) || node.output(0)->is_output) return false;
-    const auto& uses = node.output(0)->uses;
+  bool is_of_int8(const Node& node) { return node.is("DequantizeLinear") && int8_zero_point(node, facts_); }
+
+  /// True if a QuantizeLinear makes VALUE, int8 that DequantizeLinear nodes of its graph alone read, one of them for a product.
+  bool is_paired(const Value& value) {
+    const Node* node = value.producer;
+    if (!node || !node->is("QuantizeLinear") || !int8_zero_point(*node, facts_) || value.is_output) return false;
     const auto is_pair = [&](const Use& use) {
-      return use.node && use.node->is("DequantizeLinear") && use.input == 0 && use.node->graph == node.graph &&
-             int8_zero_point(*use.node, facts_);
+      return use.node && use.input == 0 && use.node->graph == node->graph && is_of_int8(*use.node);
     };
-    return std::ranges::all_of(uses, is_pair) &&
-           std::ranges::any_of(uses, [this](const Use& use) { return is_read_by_product(*use.node->output(0)); });
+    return std::ranges::all_of(value.uses, is_pair) &&
+           std::ranges::any_of(value.uses, [this](const Use& use) { return is_read_by_product(*use.node->output(0)); });
   }
 
   /// NODE, with another zero point, of FIRST.
@@ -84,14 +89,26 @@ class UnsignedPairs {
   void make_unsigned(Node& dequantize, Value& read) {
     Edit edit(view_, dequantize);
     GraphBuilder build(edit, shared_, dequantize.label());
-    Value*& made = unsigned_.try_emplace(&read, nullptr).first->second;
-    if (!made) made = again(*read.producer, read.producer->input(0), build);
+    Value*& made = unsigned_.try_emplace({&read, dequantize.graph}, nullptr).first->second;
+    const bool is_first = !made, is_pair = is_paired(read);
+    if (is_first) made = is_pair ? again(*read.producer, read.producer->input(0), build) : raised(read, build);
     edit.take_over(*dequantize.output(0), *again(dequantize, made, build));
-    carry_metadata({&dequantize, read.producer}, edit.nodes());
+    carry_metadata(is_pair ? std::vector<const Node*>{&dequantize, read.producer} : std::vector<const Node*>{&dequantize},
+                   edit.nodes());
     edit.commit(shared_);
   }
 
-  std::map<const Value*, Value*> unsigned_;  ///< by int8 numbers
+  /// INT8 plus 128, as uint8.
+  static Value* raised(Value& int8, GraphBuilder& build) {
+    const auto cast = [&](Value* value, DataType to) {
+      return build.node("Cast", {value}, {GraphBuilder::attribute("to", int64_t{to})});
+    };
+    Value* wide = cast(&int8, onnx::TensorProto::INT16);
+    Value* sum = build.node("Add", {wide, build.constant(Tensor::scalar<int16_t>(128))});
+    return cast(sum, onnx::TensorProto::UINT8);
+  }
+
+  std::map<std::pair<const Value*, const Graph*>, Value*> unsigned_;  ///< by int8 numbers
   ModelGraph& view_;
   Facts facts_;
   const std::set<std::string>& kept_;
@@ -118,8 +135,6 @@ class Sinker {
   }
 
  private:
-  static bool is_weight(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
-
   /// True if NODE makes numbers of int8 with one scale and a zero point, all known. A positive scale keeps the order, which
   /// MaxPool asks for. What is done to weights alone runtimes compute beforehand.
   bool takes_int8(const Node& node) {
