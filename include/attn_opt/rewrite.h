@@ -38,6 +38,8 @@ struct RewriteMatch {
   std::vector<std::string> peeled;  ///< what was recognised, for the report
   /// Why the model may give NaN where the new nodes give a number, which --exact refuses; empty where it never does.
   std::string makes_numbers_of_nan;
+  /// Why the model's own rounding may lead far from what the new nodes give, which --strict refuses; empty where it never does.
+  std::string rounds_otherwise;
   /// Values whose contents the rewrite rests on: verification computes them as the model does, and draws what they are made of.
   std::vector<Value*> computed;
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "attn_opt/edit.h"
 #include "src/opset/step_rules.h"
 
@@ -40,9 +42,21 @@ Obstacle raise_attention_24(Draft& draft, const RaiseSite& site) {
   return {};
 }
 
+/// True if the mask adds numbers, of which some may be the lowest of its type.
+bool may_empty_rows(const Draft& draft, const RaiseSite& site) {
+  if (!draft.has_input(kMask) || site.type(kMask) == onnx::TensorProto::BOOL) return false;
+  const Tensor* mask = site.constant(kMask);
+  if (!mask) return true;
+  const auto numbers = mask->cast(onnx::TensorProto::DOUBLE);
+  return !numbers ||
+         std::ranges::any_of(numbers->data<double>(), [&](double number) { return number <= lowest_finite(site.type(kMask)); });
+}
+
 /// Head counts may be said only of inputs of rank 3, and before 25 it was not defined what they did to
 /// others.
 Obstacle raise_attention_25(Draft& draft, const RaiseSite& site) {
+  if (!site.rows_keep_a_key() && may_empty_rows(draft, site))
+    return "a row of its mask may be the lowest number alone, which ONNX Runtime takes for -inf before opset 25";
   const bool says_heads = draft.attribute("q_num_heads") != nullptr || draft.attribute("kv_num_heads") != nullptr;
   const MaybeShape query = site.shape(0);
   if (!says_heads || (query && query->size() == 3)) return {};

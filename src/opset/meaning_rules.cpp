@@ -43,6 +43,27 @@ Obstacle raise_cast(Draft& draft, const RaiseSite& site) {
          " is NaN before opset 24 and the largest value from then on";
 }
 
+/// ONNX Runtime divides in float32 up to opset 22, and in the type of the scale, unless told otherwise, from 23 on.
+Obstacle raise_quantize_linear(Draft& draft, const RaiseSite& site) {
+  if (site.type(1) == P::UNDEFINED) return "the type of its scale is not known";
+  if (site.type(1) != P::FLOAT) draft.set(GraphBuilder::attribute("precision", int64_t{P::FLOAT}));
+  return {};
+}
+
+/// In float16 ONNX Runtime runs the body that ONNX gives the operator at opset 18, log(exp(x) + 1) in float32, which is Inf
+/// from 89 on, and a kernel of its own at every other opset.
+Obstacle raise_softplus(Draft& draft, const RaiseSite& site) {
+  constexpr int kVersionOfBody = 18;
+  if (site.from() != kVersionOfBody || site.type(0) != P::FLOAT16) return {};
+  const auto cast_to = [](DataType type) { return Draft::Attributes{GraphBuilder::attribute("to", int64_t{type})}; };
+  const std::string wide = draft.add("Cast", {draft.node().input(0)}, cast_to(P::FLOAT));
+  const std::string one = draft.add_constant(Tensor::scalar<float>(1));
+  draft.set_input(0, draft.add("Add", {draft.add("Exp", {wide}), one}));
+  draft.set_op("Log");
+  draft.append("Cast", {draft.divert_output(0)}, draft_output(0), cast_to(P::FLOAT16));
+  return {};
+}
+
 Obstacle raise_scan(Draft&, const RaiseSite&) { return "its batch axis is gone"; }
 
 /// A slope of rank 1 belonged to the channels, and is broadcast against the last axis since 7.
@@ -61,7 +82,9 @@ void add_meaning_rules(StepRules& rules) {
   rules[{"GridSample", 20}] = raise_grid_sample;
   rules[{"Cast", 24}] = raise_cast;
   rules[{"CastLike", 24}] = raise_cast;
+  rules[{"QuantizeLinear", 23}] = raise_quantize_linear;
   rules[{"Scan", 9}] = raise_scan;
+  rules[{"Softplus", 22}] = raise_softplus;
   rules[{"PRelu", 7}] = raise_prelu;
 }
 

@@ -116,7 +116,7 @@ NodeRaiser::Outcome NodeRaiser::convert(const RaiseSite& site, int from) {
 
 NodeRaiser::Outcome NodeRaiser::raise(const Node& node, int from) {
   using Failure = tl::unexpected<std::string>;
-  const RaiseSite site(node, facts_);
+  const RaiseSite site(node, from, rows_keep_a_key_, facts_);
   if (loses_its_kernel(node.op(), site.type(0), from, to_)) return Failure("ONNX Runtime runs it only at lower opsets");
   if (changes_.never_changes(node.op(), from)) return nullptr;
   if (!node.bodies.empty()) {

@@ -15,7 +15,7 @@ namespace attn_opt {
 
 class NodeRaiser {
  public:
-  NodeRaiser(Facts& facts, int to) : facts_(facts), to_(to) {}
+  NodeRaiser(Facts& facts, int to, bool rows_keep_a_key) : facts_(facts), to_(to), rows_keep_a_key_(rows_keep_a_key) {}
 
   /// Null if a node is the same in the new opset; else its conversion, which was compared with it. The error
   /// is what is in the way.
@@ -41,6 +41,7 @@ class NodeRaiser {
 
   Facts& facts_;
   int to_;
+  bool rows_keep_a_key_;
   OperatorChanges changes_{to_};
   std::map<int, std::unordered_map<std::string, Outcome>> outcomes_;  ///< by opset and site_key()
 };

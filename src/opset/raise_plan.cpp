@@ -35,7 +35,8 @@ namespace {
 /// Plans node by node; stops at the first obstacle.
 class Planner {
  public:
-  Planner(ModelGraph& view, Facts& facts, int opset) : view_(view), opset_(opset), raiser_(facts, opset) {
+  Planner(ModelGraph& view, Facts& facts, int opset, bool rows_keep_a_key)
+      : view_(view), opset_(opset), raiser_(facts, opset, rows_keep_a_key) {
     for (const auto& function : view.proto().functions()) {
       if (is_onnx(function.domain())) own_operators_.insert(function.name());
     }
@@ -107,10 +108,10 @@ void RaisePlan::apply(ModelGraph& view) {
   set_versions(view, impl_->opset);
 }
 
-Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, const TensorStore& tensors, int opset) {
+Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, int opset, bool rows_keep_a_key) {
   RaisePlan plan;
   plan.impl_->opset = opset;
-  ATTN_OPT_MATCH(plan.impl_->nodes, Planner(view, facts, opset).plan());
+  ATTN_OPT_MATCH(plan.impl_->nodes, Planner(view, facts, opset, rows_keep_a_key).plan());
   return plan;
 }
 

@@ -11,9 +11,13 @@ inline constexpr int64_t kMaxInputElements = 1024;
 
 class RaiseSite {
  public:
-  RaiseSite(const Node& node, Facts& facts) : node_(node), facts_(facts) {}
+  /// NODE is of opset FROM. ROWS_KEEP_A_KEY: no mask of attention hides all keys of a row.
+  RaiseSite(const Node& node, int from, bool rows_keep_a_key, Facts& facts)
+      : node_(node), from_(from), rows_keep_a_key_(rows_keep_a_key), facts_(facts) {}
 
   const Node& node() const { return node_; }
+  int from() const { return from_; }
+  bool rows_keep_a_key() const { return rows_keep_a_key_; }
   /// Null if input I is omitted or its rank is not known.
   MaybeShape shape(size_t i) const { return node_.input(i) ? facts_.shape(*node_.input(i)) : nullptr; }
   DataType type(size_t i) const { return type_of(node_.input(i)); }
@@ -28,6 +32,8 @@ class RaiseSite {
   DataType type_of(const Value* value) const { return value ? facts_.type(*value) : onnx::TensorProto::UNDEFINED; }
 
   const Node& node_;
+  int from_;
+  bool rows_keep_a_key_;
   Facts& facts_;
 };
 

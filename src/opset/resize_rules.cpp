@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cmath>
+#include <span>
 
+#include "attn_opt/edit.h"
 #include "src/opset/step_rules.h"
 
 namespace attn_opt {
@@ -18,7 +21,18 @@ Obstacle make_resize(Draft& draft, const RaiseSite&) {
 /// Which way the axes of a node of opset 10 change their size.
 struct Scales {
   bool may_enlarge = true, may_shrink = true;
+  bool adds_rows = false;  ///< some axis that grows is longer behind it
 };
+
+/// True if an axis of SHAPE has more rows times its scale of VALUES.
+bool adds_rows(MaybeShape shape, std::span<const float> values) {
+  for (size_t axis = 0; shape && shape->size() == values.size() && axis < values.size(); ++axis) {
+    const Dim& size = (*shape)[axis];
+    if (size.is_constant() && std::floor(static_cast<float>(size.value()) * values[axis]) > static_cast<float>(size.value()))
+      return true;
+  }
+  return false;
+}
 
 Scales scales_of(const RaiseSite& site) {
   if (site.node().is("Upsample")) return {true, false};  // which asks for scales of at least 1
@@ -26,7 +40,21 @@ Scales scales_of(const RaiseSite& site) {
   if (scales == nullptr || scales->type() != onnx::TensorProto::FLOAT) return {};
   const auto values = scales->data<float>();
   return {std::ranges::any_of(values, [](float scale) { return scale > 1; }),
-          std::ranges::any_of(values, [](float scale) { return scale < 1; })};
+          std::ranges::any_of(values, [](float scale) { return scale < 1; }), adds_rows(site.shape(0), values)};
+}
+
+std::string enlarged(Draft& draft, const std::string& input, const std::string& growth) {
+  return draft.add("Resize", {input, "", growth}, {Draft::text(kCoordinates, "asymmetric"), Draft::text(kNearest, "floor")});
+}
+
+/// The same beside an axis more, which grows: ONNX Runtime copies where no size changes, as of 5 rows times 1.1, though the
+/// second is the first again then.
+std::string enlarged_beside_another(Draft& draft, const std::string& input, const std::string& growth) {
+  const Draft::Attributes along_first{GraphBuilder::attribute("axis", int64_t{0})};
+  const std::string two = draft.add_constant(Tensor::of<float>({1}, std::vector<float>{2}));
+  const std::string above = draft.add("Unsqueeze", {input, draft.add_ints({0})});
+  const std::string grown = enlarged(draft, above, draft.add("Concat", {two, growth}, along_first));
+  return draft.add("Gather", {grown, draft.add_constant(Tensor::scalar<int64_t>(0))}, along_first);
 }
 
 /// Where an axis grows, the nearest element was the one before, where it shrinks the one behind: a node that
@@ -37,7 +65,7 @@ void raise_nearest(Draft& draft, const Scales& scales) {
     const std::string one = draft.add_constant(Tensor::scalar<float>(1));
     const std::string growth = draft.add("Max", {factors, one});
     factors = draft.add("Min", {factors, one});
-    input = draft.add("Resize", {input, "", growth}, {Draft::text(kCoordinates, "asymmetric"), Draft::text(kNearest, "floor")});
+    input = scales.adds_rows ? enlarged(draft, input, growth) : enlarged_beside_another(draft, input, growth);
   }
   draft.set_text(kNearest, scales.may_shrink ? "ceil" : "floor");
   draft.set_input(0, input);

@@ -171,7 +171,7 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   const FoundSites found = find_sites(context, chosen, report);
   WritableSites sites = writable(trial.calls, found.matched, context, options.emit);
   sites.lines = report.sites.size();
-  sites.can_be_raised = sites.count == 0 || plan_raise(*view, facts, *model.tensors, view->edit_opset()).has_value();
+  sites.can_be_raised = sites.count == 0 || plan_raise(*view, facts, view->edit_opset()).has_value();
   return sites;
 }
 

@@ -139,7 +139,8 @@ class Run {
     std::vector<MatchedSite>& matched = sites_.matched;
     if (matched.empty()) return false;
     if (options_.emit.stage != Stage::kFunctions) {
-      auto raise = plan_raise(*view_, usual_.facts, *model_.tensors, view_->edit_opset());
+      const bool rows_keep_a_key = accepted_.accepts("rows-keep-a-key");
+      auto raise = plan_raise(*view_, usual_.facts, view_->edit_opset(), rows_keep_a_key);
       if (!raise) return refuse_all(raise.error());
       plan = *std::move(raise);
     }

@@ -103,7 +103,7 @@ class Round {
   }
 
   void apply_all() {
-    auto raise = plan_raise(*view_, facts_, *model_.tensors, view_->edit_opset());
+    auto raise = plan_raise(*view_, facts_, view_->edit_opset(), !is_strict());
     if (!raise) return refuse_all(raise.error());
     for (Candidate& candidate : candidates_) {
       if (left_ == 0)
@@ -117,6 +117,8 @@ class Round {
     view_->compact();
   }
 
+  bool is_strict() const { return options_.strict || options_.exact; }
+
   /// False where others of this round took something away: the next round looks again.
   bool is_as_matched(Candidate& candidate) {
     if (candidate.node->removed) return false;
@@ -128,8 +130,9 @@ class Round {
   }
 
   void apply_if_accepted(Candidate& candidate) {
-    const std::string& why = candidate.match.makes_numbers_of_nan;
-    if (!options_.exact || why.empty()) return apply(candidate);
+    std::string why = is_strict() ? candidate.match.rounds_otherwise : "";
+    if (options_.exact && why.empty()) why = candidate.match.makes_numbers_of_nan;
+    if (why.empty()) return apply(candidate);
     candidate_refused(candidate, {"strict.assumed", candidate.node, why, candidate.line.peeled});
   }
 
@@ -193,8 +196,7 @@ class Round {
     candidate.line.verification = *verification;
     report_.seconds_verify += verification->seconds;
     if (verification->verdict == Verdict::kVerified) return true;
-    if (verification->verdict == Verdict::kUnverified && options_.allow_unverified && !options_.strict && !options_.exact)
-      return true;
+    if (verification->verdict == Verdict::kUnverified && options_.allow_unverified && !is_strict()) return true;
     candidate_refused(candidate, {std::string(miss_id_of(verification->verdict)), candidate.node, verification->reason,
                                   candidate.line.peeled});
     return false;

@@ -27,7 +27,7 @@ Raised raise_model(const onnx::ModelProto& model, int opset) {
   EXPECT_TRUE(view.has_value()) << view.error().message();
   if (!view) return raised;
   Facts facts(**view, inline_tensors());
-  auto plan = plan_raise(**view, facts, inline_tensors(), opset);
+  auto plan = plan_raise(**view, facts, opset);
   EXPECT_EQ(raised.model.SerializeAsString(), model.SerializeAsString()) << "planning changes nothing";
   if (!plan) {
     EXPECT_EQ(plan.error().id, "opset.raise");

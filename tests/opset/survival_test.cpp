@@ -157,7 +157,7 @@ TEST(Survival, NodesRemovedSincePlanningAreLeftOut) {
       parse_graph(12, "(float[2,3] x) => (float[2,3] y) { a = ReduceSum <axes = [1]> (x) b = Abs (x) y = Add (a, b) }");
   auto view = *ModelGraph::create(model);
   Facts facts(*view, inline_tensors());
-  auto plan = plan_raise(*view, facts, inline_tensors(), 24);
+  auto plan = plan_raise(*view, facts, 24);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->converted(), 1);
   const auto& nodes = view->main().nodes();

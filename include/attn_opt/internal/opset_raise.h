@@ -30,13 +30,14 @@ class RaisePlan {
   void apply(ModelGraph& view);
 
  private:
-  friend Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, const TensorStore& tensors, int opset);
+  friend Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, int opset, bool rows_keep_a_key);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 /// Plans to raise VIEW's model from its opset to OPSET (nothing to do if it is there or above). Attention nodes whose
-/// mask may be for fewer keys than there are get it expanded. Miss "opset.raise" names the node in the way.
-Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, const TensorStore& tensors, int opset);
+/// mask may be for fewer keys than there are get it expanded. ROWS_KEEP_A_KEY: no mask of such a node hides all keys of a row,
+/// which versions of the operator take otherwise. Miss "opset.raise" names the node in the way.
+Matched<RaisePlan> plan_raise(ModelGraph& view, Facts& facts, int opset, bool rows_keep_a_key = true);
 
 }  // namespace attn_opt

@@ -93,7 +93,8 @@ double quotient(double x, double scale, DataType type) {
   return in_float;
 }
 
-Outputs quantize(const KernelContext& context) {
+/// OTHERWISE: the type of the division, where the node says none; UNDEFINED: that of the scale.
+Outputs quantize_by(const KernelContext& context, DataType otherwise) {
   const Tensor &x = context.input(0), &scale = context.input(1), &zero_point = context.input(2);
   const auto asked = static_cast<DataType>(context.attribute_int("output_dtype", P::UNDEFINED));
   const DataType type = zero_point.has_value() ? zero_point.type() : asked != P::UNDEFINED ? asked : P::UINT8;
@@ -108,7 +109,7 @@ Outputs quantize(const KernelContext& context) {
     ATTN_OPT_TRY(range, integer_range(context, type));
   }
   const auto given = static_cast<DataType>(context.attribute_int("precision", P::UNDEFINED));
-  const DataType precision = given != P::UNDEFINED ? given : scale.type();
+  const DataType precision = given != P::UNDEFINED ? given : otherwise != P::UNDEFINED ? otherwise : scale.type();
   Tensor quantized(P::DOUBLE, x.dims());
   const auto from = wide.data<double>();
   const auto to = quantized.mutable_data<double>();
@@ -125,6 +126,11 @@ Outputs quantize(const KernelContext& context) {
   rules.saturate = context.attribute_int("saturate", 1) != 0;
   return single(quantized.cast(type, rules));
 }
+
+Outputs quantize(const KernelContext& context) { return quantize_by(context, P::UNDEFINED); }
+
+/// Runtimes divide in float32 where no attribute says otherwise.
+Outputs quantize_22(const KernelContext& context) { return quantize_by(context, P::FLOAT); }
 
 Outputs dequantize(const KernelContext& context) {
   const Tensor &x = context.input(0), &scale = context.input(1), &zero_point = context.input(2);
@@ -152,7 +158,8 @@ Outputs dequantize(const KernelContext& context) {
 }  // namespace
 
 void register_quantization(KernelRegistry& registry) {
-  registry.add("QuantizeLinear", 10, 28, quantize);
+  registry.add("QuantizeLinear", 10, 22, quantize_22);
+  registry.add("QuantizeLinear", 23, 28, quantize);
   registry.add("DequantizeLinear", 10, 28, dequantize);
 }
 
