@@ -113,7 +113,7 @@ class NormReader {
     if (!other) return std::nullopt;
     if (node.is("Add") || node.is("Sub")) {
       auto sum = added(*one, *other, node.is("Sub") ? -1 : 1);
-      cancels_ = cancels_ || (sum && has_variance(*sum) && !has_variance(*one) && !has_variance(*other));
+      if (sum && has_variance(*sum) && !has_variance(*one) && !has_variance(*other)) cancels_ = true;
       return sum;
     }
     if (node.is("Mul")) return multiplied(*one, *other);
@@ -127,7 +127,7 @@ class NormReader {
     if (!reduced_over_last(node.op(), any())(*node.outputs[0], facts_)) return std::nullopt;
     const auto sum = operand(node, 0);
     auto mean = sum ? mean_of(*sum) : std::nullopt;
-    cancels_ = cancels_ || (mean && has_variance(*mean) && !root_of_square(*node.inputs[0], facts_));
+    if (mean && has_variance(*mean) && !root_of_square(*node.inputs[0], facts_)) cancels_ = true;
     if (!mean || node.is("ReduceMean")) return mean;
     const Dim size = facts_.shape(*node.inputs[0]).known().back();
     return size.is_constant() ? scaled(std::move(mean), static_cast<double>(size.value())) : std::nullopt;
@@ -186,10 +186,8 @@ class NormReader {
   }
 
   /// Max(E[x^2] - E[x]^2, 0): only rounding takes a variance below 0.
-  std::optional<Sum> not_negative(const Sum& sum) {
-    if (sum.size() != 2 || !is_variance(sum)) return std::nullopt;
-    cancels_ = false;
-    return sum;
+  static std::optional<Sum> not_negative(const Sum& sum) {
+    return sum.size() == 2 && is_variance(sum) ? std::optional(sum) : std::nullopt;
   }
 
   std::optional<NormForm> form_of(const Sum& sum) const {

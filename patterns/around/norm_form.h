@@ -23,7 +23,7 @@ struct NormForm {
   double epsilon = 0;
   Value* weight = nullptr;  ///< of rank 1; null: none
   Value* bias = nullptr;    ///< the same; only beside a weight
-  /// The variance is E[x^2] - E[x]^2 as it is, which rounding takes below 0: its root is NaN then.
+  /// The variance is E[x^2] - E[x]^2, of which rounding leaves little where E[x] is large, and which it may take below 0.
   bool cancels = false;
 };
 

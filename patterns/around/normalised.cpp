@@ -79,7 +79,6 @@ NormEnds ends_of(const NormForm& form, Value& normalised, const Dim& size, Facts
 /// Why FORM may be NaN where the operator is a number: infinite weights are multiplied with x and its mean apart, and Inf - Inf
 /// is none.
 std::string why_it_may_be_nan(const NormForm& form, Facts& facts) {
-  if (form.cancels) return "rounding may take the mean of squares below the square of the mean, whose root is NaN";
   if (!form.centred || !form.weight || is_known_finite(*form.weight, facts)) return "";
   return "of a weight '" + form.weight->name + "' that is Inf the mean is subtracted for itself: NaN";
 }
@@ -97,6 +96,8 @@ Matched<RewriteMatch> norm_match(const NormForm& form, const Node& node, Facts& 
   match.peeled = {"ReduceMean", node.op()};
   match.insert_before = ends.place;
   match.makes_numbers_of_nan = why_it_may_be_nan(form, facts);
+  if (form.cancels)
+    match.rounds_otherwise = "the mean of squares less the square of the mean is far from the variance where that is small";
   match.numbers["epsilon"] = form.epsilon;
   match.values = {{"x", ends.from}, {"y", ends.y}};
   if (ends.weight) match.values["weight"] = ends.weight;
