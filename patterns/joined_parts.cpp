@@ -11,6 +11,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
+#include "patterns/regrouped_axis.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
@@ -48,6 +49,7 @@ class PartJoiner {
     if (shape->size() <= axis || attn_opt::from_last(*shape, axis).is(1))
       if (Value* one = one_for_all(parts)) return one;
     if (Value* cut = cut_of_wholes(parts, axis)) return cut;
+    if (Value* regrouped = regrouped_whole(parts, axis)) return regrouped;
     turn_products(parts);
     const Node* node = parts[0]->producer;
     if (!node || !node->domain().empty() || ++nodes_ > kMostJoinedNodes) return nullptr;
@@ -110,6 +112,25 @@ class PartJoiner {
     InnerValues inner(*reader_, *context_);
     const int64_t begin = first->first.value(), end = begin + first->count.value();
     return inner.slice(whole, inner.build().ints({begin}), inner.build().ints({end}), static_cast<int64_t>(first->axis));
+  }
+
+  /// What PARTS are regrouped from, joined, and regrouped as they are; null if they are not, or not beside the axis alone.
+  Value* regrouped_whole(const std::vector<Value*>& parts, size_t axis) {
+    std::vector<Value*> sources;
+    std::optional<size_t> from;
+    for (const Value* part : parts) {
+      const Node* node = part->producer;
+      if (!node || !has(*node, Trait::kRegroups) || !node->input(0) || part->output != 0) return nullptr;
+      const MaybeShape before = facts_.shape(*node->inputs[0]), after = facts_.shape(*part);
+      const auto own = before && after && after->size() > axis ? axis_kept(*before, *after, axis) : std::nullopt;
+      if (!own || (from && own != from)) return nullptr;
+      from = own;
+      sources.push_back(node->inputs[0]);
+    }
+    Value* whole = ++nodes_ > kMostJoinedNodes ? nullptr : join(sources, *from);
+    if (!whole || !reader_) return whole ? parts[0] : nullptr;
+    InnerValues inner(*reader_, *context_);
+    return regrouped_beside(*whole, *from, facts_.shape(*parts[0]).known(), axis, inner, facts_);
   }
 
   /// PARTS, if they are one value.

@@ -30,6 +30,7 @@
 #include "patterns/probabilities/steps_at_product.h"
 #include "patterns/products/further_product.h"
 #include "patterns/products/leading_axes.h"
+#include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
 #include "patterns/scores/fills.h"
@@ -165,6 +166,7 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
   const ScoreLayout layout =
       product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
+  reading.softmax_layout = layout;
   if (probabilities.row_split && !layout.order.empty())
     return missed("probabilities.reshape", probabilities.product, "rows regrouped in front of a product of keys by queries",
                   probabilities.peeled);
@@ -185,6 +187,13 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
   ATTN_OPT_MATCH(reading.guard, read_guard(reading, layout, softmax, context));
   ATTN_OPT_MATCH(reading.value_product.value, stepped_values(reading, context));
   return reading;
+}
+
+/// True if NODE multiplies what its reader adds up to a product.
+bool is_added_up(const Node& node, Facts& facts) {
+  return node.is("Mul") && std::ranges::any_of(node.outputs[0]->uses, [&](const Use& use) {
+           return use.node && factors_added_up(*use.node, facts) == &node;
+         });
 }
 
 /// Exponentials of scores that a product reads are worth a line even where no softmax is read.
@@ -212,7 +221,8 @@ class SoftmaxAttention : public Pattern {
     if (copied && copied != &anchor && may_be_softmax(*copied))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told there
     auto softmax = multiple_of_softmax_at(anchor, context);
-    auto blocks = softmax || may_copy_product(made, context.facts) ? std::nullopt : key_blocks(made, false, context);
+    const bool is_of_product = may_copy_product(made, context.facts) || is_added_up(anchor, context.facts);
+    auto blocks = softmax || is_of_product ? std::nullopt : key_blocks(made, false, context);
     const Node* maker = blocks ? canonical(*blocks->made, context.facts).producer : &anchor;
     if (maker && maker != &anchor && may_be_softmax(*maker))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told there

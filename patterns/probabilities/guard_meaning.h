@@ -12,6 +12,7 @@ namespace attn_opt {
 
 struct Reading {
   ProbabilityWalk probabilities;
+  ScoreLayout softmax_layout;  ///< of what the softmax makes
   ScoreWalk scores;
   ScoreProduct score_product;
   ValueProduct value_product;

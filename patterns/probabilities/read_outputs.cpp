@@ -23,14 +23,13 @@ std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk)
   return is_made_again ? std::optional(EscapingValue{walk.way[0]}) : std::nullopt;
 }
 
-/// Whether the last two axes of ESCAPING are exchanged where the product reads the probabilities; nullopt if others move.
-std::optional<bool> turned_since(const EscapingValue& escaping, const ProbabilityWalk& walk) {
-  const bool is_turned = walk.transposed != escaping.transposed;
-  if (escaping.perm == walk.perm) return is_turned;
-  std::vector<int64_t> perm = escaping.perm;
-  if (perm.size() < 2) return std::nullopt;
-  std::swap(perm[perm.size() - 2], perm.back());
-  return perm == walk.perm ? std::optional(!is_turned) : std::nullopt;
+/// How ESCAPING lies, which is of the shape OWN; nullopt where the softmax's result has no known rank.
+std::optional<ScoreLayout> layout_of(const EscapingValue& escaping, const Reading& reading, const Shape& own, Facts& facts) {
+  const MaybeShape first = facts.shape(*reading.probabilities.way[0]);
+  if (!first || own.size() < 2) return std::nullopt;
+  const ScoreLayout& above = reading.softmax_layout;
+  const ScoreLayout moved = escaping.perm.empty() ? above : above.behind_moves(escaping.perm, first->size());
+  return escaping.transposed ? moved.swapped(own.size()) : moved;
 }
 
 /// True if SINKS are the columns that are CUT off, in their order.
@@ -55,27 +54,30 @@ bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
   return true;
 }
 
-/// VALUE, scores or probabilities of READING whose last axes are queries and keys, or keys and queries where it IS_TURNED;
-/// nullopt if the leading ones are not BATCH and HEADS.
-std::optional<OutputView> readable_rows(Value& value, bool is_turned, const Reading& reading,
+/// VALUE, scores or probabilities of READING, which lie as LAYOUT says; nullopt if the leading axes are not BATCH and HEADS, or
+/// if it has none for the queries.
+std::optional<OutputView> readable_rows(Value& value, const ScoreLayout& layout, const Reading& reading,
                                         const std::optional<LeadingSplit>& split, const Dim& batch, const Dim& heads,
                                         MatchContext& context) {
   const MaybeShape shape = context.facts.shape(value);
-  if (!shape || shape->size() < 2) return std::nullopt;
+  const bool has_all_axes = shape && shape->size() >= 2 && (layout.order.empty() || layout.rank() == shape->size());
+  if (!has_all_axes || layout.order.size() > shape->size()) return std::nullopt;
   // They have the roles of the product's first operand with keys in the place of features.
+  const Shape placed = layout.placed(*shape);
   const bool is_merged = split && shape->size() == 3;
-  std::vector<Role> roles = is_merged
-                                ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
-                                : matmul_roles(shape->size(), Role::kRow, Role::kFeature, reading.scores.layout.head_axes);
+  const std::vector<Role> roles =
+      is_merged ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
+                : matmul_roles(shape->size(), Role::kRow, Role::kFeature, reading.scores.layout.head_axes);
   Dim batches = 1, all_heads = 1;
-  for (size_t axis = 0; axis + 2 < shape->size(); ++axis) {
+  for (size_t axis = 0; axis + 2 < placed.size(); ++axis) {
     Dim& size = roles[axis] == Role::kHead ? all_heads : batches;
-    size = size * (*shape)[axis];
+    size = size * placed[axis];
   }
   const bool has_sizes = is_merged ? all_heads == batch * heads : batches == batch && all_heads == heads;
   if (!has_sizes) return std::nullopt;
-  if (is_turned) std::swap(roles[roles.size() - 2], roles.back());
-  return OutputView{&value, axes_of({&value, roles}, split, context)};
+  ProductSide side{&value, roles, layout.order};
+  for (size_t i = 0; i < layout.order.size(); ++i) side.roles[static_cast<size_t>(layout.order[i])] = roles[i];
+  return OutputView{&value, axes_of(side, split, context)};
 }
 
 }  // namespace
@@ -84,14 +86,12 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
                                                  const Dim& batch, const Dim& heads, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
   const auto escaping = escaping_probabilities(walk);
-  const ScoreLayout& layout = reading.value_product.probabilities;
-  const bool takes_turned = layout.swaps_last_two();
-  if (!escaping || !(layout.order.empty() || takes_turned)) return std::nullopt;
+  const MaybeShape shape = escaping ? context.facts.shape(*escaping->value) : nullptr;
+  const auto layout = shape ? layout_of(*escaping, reading, *shape, context.facts) : std::nullopt;
+  if (!layout) return std::nullopt;
   const auto& sinks = reading.scores.sinks;
   if (sinks && !(walk.sinks && are_columns_of(*sinks, *walk.sinks) && escaping->value == walk.way[0])) return std::nullopt;
-  const auto is_turned_behind = turned_since(*escaping, walk);
-  if (!is_turned_behind) return std::nullopt;
-  return readable_rows(*escaping->value, takes_turned != *is_turned_behind, reading, split, batch, heads, context);
+  return readable_rows(*escaping->value, *layout, reading, split, batch, heads, context);
 }
 
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,
@@ -106,7 +106,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const
   if (reading.probabilities.summed) ends = {reading.probabilities.last_node()};
   if (serves_only(*found->value, ends)) return;
   if (context.facts.type(*found->value) != sdpa.type) return;
-  sdpa.scores_output = readable_rows(*found->value, false, reading, split, sdpa.batch, sdpa.query_heads, context);
+  sdpa.scores_output = readable_rows(*found->value, {}, reading, split, sdpa.batch, sdpa.query_heads, context);
   sdpa.scores_output_mode = found->mode;
 }
 

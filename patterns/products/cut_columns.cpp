@@ -4,11 +4,16 @@
 #include <numeric>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products/product_equation.h"
 #include "patterns/products/product_letters.h"
+#include "patterns/products/products.h"
+#include "patterns/regrouped_axis.h"
 #include "patterns/scores/form_reader.h"
 #include "src/match/cut_range.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -109,23 +114,71 @@ bool are_ones(Value& value, Node& reader, MatchContext& context) {
   return form && form->size() == 1 && form->front().addends.empty() && form->front().number == 1;
 }
 
-/// What of WHOLE is left when COLUMNS of AXIS are cut off: an input of a Concat, or what a Pad adds ones to; null: these ones.
-/// Nullopt if it is anything else.
-std::optional<Value*> left_of(Value& whole, const CutColumns& columns, size_t axis, Node& reader, MatchContext& context) {
-  Facts& facts = context.facts;
-  const Node* maker = whole.producer;
-  if (maker && maker->is("Concat")) {
-    Value* values = input_left(*maker, columns, axis, facts);
-    return values ? std::optional(are_ones(*values, reader, context) ? nullptr : values) : std::nullopt;
+/// What of values is left where columns are cut off.
+class LeftColumns {
+ public:
+  /// What is made stands above READER.
+  LeftColumns(CutColumns columns, Node& reader, MatchContext& context)
+      : columns_(columns), reader_(reader), context_(context), facts_(context.facts) {}
+
+  /// Of WHOLE, of whose AXIS they are cut off: an input of a Concat, or what a Pad adds ones to, moved, regrouped and repeated
+  /// as that is; null: these ones. Nullopt if it is anything else.
+  std::optional<Value*> of(Value& whole, size_t axis, int steps = kMaxTogether) {
+    const Node* maker = whole.producer;
+    if (!maker || !maker->input(0) || steps == 0) return std::nullopt;
+    if (maker->is("Concat") || maker->is("Pad")) return of_joined(whole, axis);
+    const MaybeShape before = facts_.shape(*maker->inputs[0]), after = facts_.shape(whole);
+    if (!before || !after) return std::nullopt;
+    const size_t from_last = after->size() - 1 - axis;
+    std::optional<size_t> kept;
+    if (has(*maker, Trait::kRegroups)) kept = axis_kept(*before, *after, from_last);
+    if (maker->is("Expand") && before->size() > from_last && attn_opt::from_last(*before, from_last) == (*after)[axis])
+      kept = from_last;
+    if (!kept) return of_transposed(*maker, axis, steps);
+    const auto left = of(canonical(*maker->inputs[0], facts_), before->size() - 1 - *kept, steps - 1);
+    if (!left || !*left) return left;
+    InnerValues inner(reader_, context_);
+    Value* made = maker->is("Expand") ? repeated(**left, whole, axis, after->size(), inner)
+                                      : regrouped_beside(**left, *kept, *after, from_last, inner, facts_);
+    return made ? std::optional(made) : std::nullopt;
   }
-  const MaybeShape shape = maker && maker->is("Pad") ? facts.shape(whole) : nullptr;
-  const auto added = shape ? padded_columns(*maker, shape->size() - 1 - axis, facts) : std::nullopt;
-  if (!added || !maker->input(2) || facts.uniform(*maker->inputs[2]) != 1.0) return std::nullopt;
-  if (*added == columns) return maker->inputs[0];
-  const bool are_behind = (*shape)[axis] - added->behind == columns.in_front && columns.behind == 0;
-  const bool are_in_front = (*shape)[axis] - added->in_front == columns.behind && columns.in_front == 0;
-  return are_behind || are_in_front ? std::optional<Value*>(nullptr) : std::nullopt;
-}
+
+ private:
+  std::optional<Value*> of_transposed(const Node& maker, size_t axis, int steps) {
+    const std::vector<int64_t> perm = permutation(maker, facts_);
+    if (perm.empty()) return std::nullopt;
+    const auto left = of(canonical(*maker.inputs[0], facts_), static_cast<size_t>(perm[axis]), steps - 1);
+    return left && *left ? std::optional(InnerValues(reader_, context_).transposed(*left, perm)) : left;
+  }
+
+  /// VALUE, of the rank of WHOLE or less, with the sizes that WHOLE has along other axes than AXIS.
+  static Value* repeated(Value& value, Value& whole, size_t axis, size_t rank, InnerValues& inner) {
+    std::vector<Value*> sizes;
+    for (size_t at = 0; at < rank; ++at)
+      sizes.push_back(at == axis ? inner.build().ints({1}) : inner.size(whole, static_cast<int64_t>(at)));
+    return inner.build().node("Expand", {&value, inner.concat(sizes, 0)});
+  }
+
+  std::optional<Value*> of_joined(Value& whole, size_t axis) {
+    const Node* maker = whole.producer;
+    if (maker->is("Concat")) {
+      Value* values = input_left(*maker, columns_, axis, facts_);
+      return values ? std::optional(are_ones(*values, reader_, context_) ? nullptr : values) : std::nullopt;
+    }
+    const MaybeShape shape = facts_.shape(whole);
+    const auto added = shape ? padded_columns(*maker, shape->size() - 1 - axis, facts_) : std::nullopt;
+    if (!added || !maker->input(2) || facts_.uniform(*maker->inputs[2]) != 1.0) return std::nullopt;
+    if (*added == columns_) return maker->inputs[0];
+    const bool are_behind = (*shape)[axis] - added->behind == columns_.in_front && columns_.behind == 0;
+    const bool are_in_front = (*shape)[axis] - added->in_front == columns_.behind && columns_.in_front == 0;
+    return are_behind || are_in_front ? std::optional<Value*>(nullptr) : std::nullopt;
+  }
+
+  CutColumns columns_;
+  Node& reader_;
+  MatchContext& context_;
+  Facts& facts_;
+};
 
 }  // namespace
 
@@ -146,18 +199,20 @@ std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchCont
   if (!cut) return std::nullopt;
   const Untransposed result = untransposed(*part.value->producer->inputs[0], facts);
   Node* product = result.value->producer;
-  const auto letters = product && product->inputs.size() == 2 ? product_letters(*product, facts) : std::nullopt;
-  if (!letters || letters->result.size() != result.at.size()) return std::nullopt;
+  const std::vector<Value*> operands =
+      product && makes_product(*product, facts) ? operands_of(*product, facts) : std::vector<Value*>();
+  const auto letters = operands.size() == 2 ? product_letters(*product, facts) : std::nullopt;
+  if (!letters || letters->result.size() != result.at.size() || factor_of_sum(*product, facts) != 1.0) return std::nullopt;
   const char letter = letters->result[static_cast<size_t>(result.at[cut->axis])];
   const size_t operand = has_letter(letters->operands[0], letter) ? 0 : 1;
   if (has_letter(letters->operands[0], letter) == has_letter(letters->operands[1], letter)) return std::nullopt;
-  const Untransposed whole = untransposed(*product->inputs[operand], facts);
-  const auto axis = whole.at[letters->operands[operand].find(letter)];
-  const auto values = left_of(*whole.value, cut->columns, static_cast<size_t>(axis), reader, context);
+  const std::string& term = letters->operands[operand];
+  const auto values = LeftColumns(cut->columns, reader, context).of(canonical(*operands[operand], facts), term.find(letter));
   if (!values) return std::nullopt;
   ProductPart found{product, operand, *values};
-  if (found.values && !std::ranges::is_sorted(whole.at))
-    found.values = InnerValues(reader, context).transposed(found.values, whole.at);
+  std::string named = term;
+  InnerValues inner(reader, context);
+  if (found.values) found.values = without_unit_axes(found.values, named, inner);
   for (const int64_t at : part.at) {
     const bool lies_behind = cut->drops_axis && at >= static_cast<int64_t>(cut->axis);
     found.axes.push_back(result.at[static_cast<size_t>(at + (lies_behind ? 1 : 0))]);

@@ -70,19 +70,18 @@ void leave_out_repeated(ProductLetters& letters, const std::vector<Value*>& oper
   }
 }
 
-/// VALUE without the axes that TERM says nothing of, which TERM is without then.
+}  // namespace
+
+bool has_all(const std::string& whole, const std::string& part) {
+  return std::ranges::all_of(part, [&](char letter) { return has_letter(whole, letter); });
+}
+
 Value* without_unit_axes(Value* value, std::string& term, InnerValues& inner) {
   std::vector<int64_t> axes;
   for (size_t axis = 0; axis < term.size(); ++axis)
     if (term[axis] == kUnitAxis) axes.push_back(static_cast<int64_t>(axis));
   std::erase(term, kUnitAxis);
   return axes.empty() ? value : inner.build().along("Squeeze", *value, axes);
-}
-
-}  // namespace
-
-bool has_all(const std::string& whole, const std::string& part) {
-  return std::ranges::all_of(part, [&](char letter) { return has_letter(whole, letter); });
 }
 
 Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner) {

@@ -27,6 +27,9 @@ bool has_all(const std::string& whole, const std::string& part);
 /// The equation of LETTERS, as an Einsum writes it.
 std::string text_of(const ProductLetters& letters);
 
+/// VALUE without the axes that TERM says nothing of, which TERM is without then.
+Value* without_unit_axes(Value* value, std::string& term, InnerValues& inner);
+
 /// PART with axes as WHOLE names them, of size 1 for the LETTERS that it lacks; null if it names one otherwise.
 Value* aligned(Value* part, const std::string& letters, const std::string& whole, InnerValues& inner);
 

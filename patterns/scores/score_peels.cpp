@@ -14,7 +14,9 @@
 //   Trilu, Scatter*         as masks (form_reader.h)
 //   If                      of branches that mask them (branch_scores.h)
 #include <cmath>
+#include <span>
 
+#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/parted_scores.h"
 #include "patterns/readers.h"
@@ -49,12 +51,33 @@ std::optional<ScoreSplit> heads_taken_out_below(Node& node, Facts& facts) {
   return takes_heads_out ? std::optional(rows_regrouped(*whole, *apart)) : std::nullopt;
 }
 
+/// What regroups rows and all that stands in front of them, of which NODE is the last; nullopt if it does more.
+std::optional<ScoreSplit> rows_regrouped_below(Node& node, Facts& facts) {
+  const MaybeShape before = facts.shape(*node.inputs[0]), after = facts.shape(*node.outputs[0]);
+  const bool keeps_keys = before && after && before->size() >= 2 && after->size() >= 2 && before->back() == after->back();
+  if (!keeps_keys || !has(node, Trait::kRegroups)) return std::nullopt;
+  const auto rows_of = [](const Shape& shape) { return product(std::span(shape).first(shape.size() - 1)); };
+  return rows_of(*before) == rows_of(*after) ? std::optional(rows_regrouped(*before, *after)) : std::nullopt;
+}
+
+/// WALK above NODE, which regroups the rows of its split once more before anything is laid over them; nullopt if it does more.
+std::optional<Ways> regrouped_again(Node& node, const ScoreWalk& walk, Facts& facts) {
+  const ScoreSplit& split = *walk.split;
+  const bool is_bare = split.parts.back() == split.merged.back() && walk.terms.size() == split.first_term && !walk.sinks;
+  const auto above = is_bare ? rows_regrouped_below(node, facts) : std::nullopt;
+  if (!above) return std::nullopt;
+  ScoreWalk next = step(walk, *node.inputs[0], node.op());
+  next.split = rows_regrouped(above->parts, split.merged);
+  next.split->first_term = split.first_term;
+  return Ways(std::vector{std::move(next)});
+}
+
 /// A Reshape that splits queries and keys, or joins them again above what splits them.
 std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& context) {
   if (walk.split) {
     Value* whole = walk.split->whole_above(*node.inputs[0], context.facts);
     Value* before = whole ? whole : walk.split->column_above(*node.inputs[0], context.facts);
-    if (!before) return std::nullopt;
+    if (!before) return regrouped_again(node, walk, context.facts);
     ScoreWalk next = step(walk, *before, "Reshape(split)");
     if (auto merged = merge_terms(*walk.split, next.terms, next.sinks, node, context); !merged)
       return tl::unexpected<Miss>(merged.error());
@@ -65,6 +88,7 @@ std::optional<Ways> peel_split(Node& node, const ScoreWalk& walk, MatchContext& 
   }
   auto split = split_below(node, context.facts);
   if (!split) split = heads_taken_out_below(node, context.facts);
+  if (!split) split = rows_regrouped_below(node, context.facts);
   if (!split || !walk.layout.order.empty()) return std::nullopt;
   const bool takes_heads_out = split->keeps_keys();
   ScoreWalk next =

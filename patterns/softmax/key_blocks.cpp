@@ -10,8 +10,10 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/joined_parts.h"
 #include "patterns/probabilities/part_moves.h"
 #include "patterns/products/joined_product.h"
+#include "patterns/products/product_equation.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
@@ -45,18 +47,17 @@ struct Weighing {
   char keys, features;
 };
 
-/// How LETTERS weigh values, if operand AT_WEIGHTS holds the weights; nullopt if they do not.
-std::optional<Weighing> weighing_in(const ProductLetters& letters, size_t at_weights) {
-  const std::string &weights = letters.operands[at_weights], &values = letters.operands[1 - at_weights];
-  const std::string keys = letters.contracted(at_weights);
+/// How the first operand of EQUATION weighs the other; nullopt if it does not.
+std::optional<Weighing> weighing_in(const Equation& equation) {
+  const std::string keys = equation.contracted();
   std::string rows, own, features;
-  for (const char letter : weights)
-    if (letter != keys[0]) (has_letter(values, letter) ? rows : own) += letter;
-  for (const char letter : values)
-    if (!has_letter(weights, letter)) features += letter;
+  for (const char letter : equation.one)
+    if (letter != keys[0]) (has_letter(equation.other, letter) ? rows : own) += letter;
+  for (const char letter : equation.other)
+    if (!has_letter(equation.one, letter)) features += letter;
   if (keys.size() != 1 || own.empty() || features.size() != 1) return std::nullopt;
   rows += own;
-  const bool has_all = std::ranges::is_permutation(rows + features, letters.result);
+  const bool has_all = std::ranges::is_permutation(rows + features, equation.result);
   return has_all ? std::optional(Weighing{rows, keys[0], features[0]}) : std::nullopt;
 }
 
@@ -108,10 +109,12 @@ class BlockReader {
   BlockTerms terms_in(RowReduction at) {
     at = rows_.source_of(std::move(at));
     if (is_nothing(*at.value, facts_)) return std::vector<BlockTerm>();  // what the first block is added to
-    const Node* node = at.value->producer;
-    if (!node || !node->domain().empty() || ++nodes_ > kMostBlockNodes) return std::nullopt;
+    Node* node = at.value->producer;
+    const bool is_read = node && (node->domain().empty() || is_fused_matmul(*node));
+    if (!is_read || ++nodes_ > kMostBlockNodes) return std::nullopt;
     if (const auto part = rows_.part_in(*node, at)) return terms_in(*part);
-    if (is_product(*node)) return product(*node, at);
+    if (makes_product(*node, facts_))
+      if (auto terms = product(*node, at); terms || is_product(*node)) return terms;
     if (node->is("Mul") || node->is("Div")) return scaled(*node, at);
     if (node->is("ReduceSum")) return summed(*node, at);
     if (has(*node, Trait::kAdds)) return added(*node, at);
@@ -170,27 +173,27 @@ class BlockReader {
   }
 
   /// W V in any order of their axes.
-  BlockTerms product(const Node& node, const RowReduction& at) {
-    const auto letters = product_letters(node, facts_);
+  BlockTerms product(Node& node, const RowReduction& at) {
+    const auto read = equation_of(node, context_);
     const auto factor = factor_of_sum(node, facts_);
-    if (!letters || !factor || letters->operands.size() != 2 || letters->result.size() != at.axes.size()) return std::nullopt;
+    if (!read || !factor || read->result.size() != at.axes.size() || has_letter(read->result, kUnitAxis)) return std::nullopt;
     if (!frame_.empty() && !std::ranges::is_permutation(frame_, at.axes)) return std::nullopt;
-    for (const size_t at_weights : {0, 1}) {
-      const auto lies = weighing_in(*letters, at_weights);
+    for (const Equation& equation : {*read, read->exchanged()}) {
+      const auto lies = weighing_in(equation);
       if (!lies) continue;
       const auto axes_of = [&](const std::string& of) {
         std::vector<int> axes;
         for (const char letter : of)
-          axes.push_back(letter == lies->keys ? RowReduction::kTaken : at.axes[letters->result.find(letter)]);
+          axes.push_back(letter == lies->keys ? RowReduction::kTaken : at.axes[equation.result.find(letter)]);
         return axes;
       };
       const std::vector<int> frame = axes_of(lies->rows + lies->features);
       if (!frame_.empty() && frame != frame_) continue;
-      Value& weights = canonical(*node.inputs[at_weights], facts_);
-      auto weighed = rows_.weights({&weights, axes_of(letters->operands[at_weights]), nullptr});
+      Value& weights = canonical(*equation.one_value, facts_);
+      auto weighed = rows_.weights({&weights, axes_of(equation.one), nullptr});
       if (!weighed || !lay_in(weighed->scores, axes_of(lies->rows + lies->keys))) continue;
       frame_ = frame;
-      Value* values = laid_out(node.inputs[1 - at_weights], letters->operands[1 - at_weights], *lies);
+      Value* values = laid_out(equation.other_value, equation.other, *lies);
       return times(std::vector<BlockTerm>{{*std::move(weighed), values}}, RowRatio::number(*factor));
     }
     return std::nullopt;
@@ -306,12 +309,19 @@ std::vector<Block> in_order(std::vector<Block> blocks, Facts& facts) {
   return blocks;
 }
 
-/// BLOCKS' VALUE side by side, AXIS axes before the last; null if they do not fit.
-Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, int64_t axis, InnerValues& inner, Facts& facts) {
+/// BLOCKS' VALUE side by side, AXIS axes before the last, which may be made of all at once; null if they do not fit. What is
+/// made stands above READER.
+Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, size_t axis, Node& reader, MatchContext& context) {
   Value* whole = blocks.front().*value;
-  const MaybeShape shape = facts.shape(*whole);
-  for (size_t i = 1; i < blocks.size() && whole; ++i)
-    whole = shape ? side_by_side(*whole, *(blocks[i].*value), std::ssize(*shape) - 1 - axis, inner, facts) : nullptr;
+  const MaybeShape shape = context.facts.shape(*whole);
+  if (!shape || shape->size() <= axis) return nullptr;
+  const size_t place = shape->size() - 1 - axis;
+  std::vector<Value*> parts;
+  for (const Block& block : blocks) parts.push_back(block.*value);
+  if (Value* made = joined_parts(parts, place, reader, context)) return made;
+  InnerValues inner(reader, context);
+  for (size_t i = 1; i < parts.size() && whole; ++i)
+    whole = side_by_side(*whole, *parts[i], static_cast<int64_t>(place), inner, context.facts);
   return whole;
 }
 
@@ -323,10 +333,10 @@ std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext
     const std::vector<Block> blocks = in_order(reader.read(*made, are_weighed ? 2 : 1), context.facts);
     // Sums in a wider type than V's are more exact than the operator, unless they are cast back.
     if (blocks.empty() || context.facts.type(*made) != context.facts.type(*blocks.front().values)) continue;
-    InnerValues inner(*made->producer, context);
-    Value* scores = all_of(blocks, &Block::scores, 0, inner, context.facts);
-    Value* values = all_of(blocks, &Block::values, 1, inner, context.facts);
+    Value* scores = all_of(blocks, &Block::scores, 0, *made->producer, context);
+    Value* values = all_of(blocks, &Block::values, 1, *made->producer, context);
     if (!scores || !values) continue;
+    InnerValues inner(*made->producer, context);
     Value* weights = inner.build().node("Softmax", {scores}, {GraphBuilder::attribute("axis", int64_t{-1})});
     Value* product = inner.build().node("MatMul", {weights, values});
     KeyBlocks read{softmax_operator(*weights->producer, context), product->producer, made};

@@ -13,6 +13,8 @@
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
 #include "patterns/products/cut_columns.h"
+#include "patterns/products/product_letters.h"
+#include "patterns/products/products.h"
 #include "patterns/scaled_values.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
@@ -260,7 +262,10 @@ class SumReader {
     if (has(node, Trait::kAdds)) return before_sum_of_parts(node, after);
     if (auto before = before_running_sum(after, facts_)) return before_concat(std::move(before));
     for (size_t at = 0; at < node.inputs.size(); ++at)
-      if (auto before = are_ones_beside(node, at) ? before_product(node, at, after, facts_) : std::nullopt) return before;
+      if (auto before = are_ones_beside(node, at) ? before_product(node, at, after, facts_) : std::nullopt) {
+        multiply(*factor_of_sum(node, facts_));
+        return before;
+      }
     return before_part(after);
   }
 
@@ -306,7 +311,7 @@ class SumReader {
 
   /// True for a product of which all operands but that number AT are ones.
   bool are_ones_beside(const Node& node, size_t at) {
-    if (!node.is("MatMul") && !node.is("Einsum")) return false;
+    if (!is_product(node) || node.is("Gemm")) return false;
     for (size_t other = 0; other < node.inputs.size(); ++other)
       if (other != at && (!node.inputs[other] || facts_.uniform(*node.inputs[other]) != 1.0)) return false;
     return true;

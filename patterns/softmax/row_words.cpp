@@ -114,21 +114,27 @@ std::optional<RowReduction> before_largest(const Node& node, const RowReduction&
 
 std::optional<RowReduction> before_product(const Node& product, size_t at, const RowReduction& after, Facts& facts) {
   const auto letters = product_letters(product, facts);
-  const MaybeShape made = facts.shape(*product.outputs[0]), shape = facts.shape(*product.inputs[at]);
+  Value& operand = *operands_of(product, facts)[at];
+  const MaybeShape made = facts.shape(*product.outputs[0]), shape = facts.shape(operand);
   if (!letters || !made || !shape || letters->result.size() != after.axes.size()) return std::nullopt;
   const std::string& own = letters->operands[at];
   for (const std::string& ones : letters->operands)
     for (const char letter : ones)
       if (!has_letter(own, letter) && !has_letter(letters->result, letter)) return std::nullopt;  // it counts as often
-  RowReduction before{&canonical(*product.inputs[at], facts), {}, &product};
+  RowReduction before{&canonical(operand, facts), {}, &product};
   for (size_t axis = 0; axis < own.size(); ++axis) {
+    if (own[axis] == kUnitAxis) {
+      before.axes.push_back(-1);
+      continue;
+    }
     const size_t place = letters->result.find(own[axis]);
     const bool is_summed = place == std::string::npos;
     // Ones may repeat it along leading axes.
     if (std::ranges::count(own, own[axis]) != 1 || (!is_summed && (*made)[place] != (*shape)[axis])) return std::nullopt;
     before.axes.push_back(is_summed ? RowReduction::kTaken : after.axes[place]);
   }
-  return std::ranges::count(before.axes, RowReduction::kTaken) == 1 ? std::optional(before) : std::nullopt;
+  if (std::ranges::count(before.axes, RowReduction::kTaken) != 1) return std::nullopt;
+  return has_letter(own, kUnitAxis) ? before_moves(std::move(before), facts) : before;
 }
 
 std::optional<RowReduction> before_running_sum(const RowReduction& after, Facts& facts) {
