@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "attn_opt/edit.h"
@@ -40,6 +41,8 @@ struct MatchContext {
   /// What may be assumed: where there are two readings, the one that assumes more is of use only if that is accepted.
   AcceptedAssumptions accepted = {};
   NestedSoftmaxes* nested_softmaxes = nullptr;  ///< found below the one that is read just now; of patterns/softmax/weights.cpp
+  /// Values that are no sums of blocks of keys, as long as the graph stays as it is; of patterns/softmax/key_blocks.cpp.
+  std::unordered_set<const Value*> no_blocks = {};
 };
 
 /// A recognised attention and where it stands.

@@ -23,7 +23,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMostBlockNodes = 300;
+constexpr int kMostBlockNodes = 1200;
 constexpr size_t kMostBehind = 48;
 
 /// Scores of some of the keys, and their values.
@@ -67,12 +67,12 @@ class BlockReader {
   BlockReader(Node& reader, MatchContext& context)
       : reader_(reader), context_(context), facts_(context.facts), rows_(reader, context) {}
 
-  /// The blocks whose softmax times their values MADE is; none if it is anything else, or of fewer than LEAST.
-  std::vector<Block> read(Value& made, size_t least) {
+  /// The blocks whose softmax times their values MADE is; none if it is anything else.
+  std::vector<Block> read(Value& made) {
     const MaybeShape shape = facts_.shape(made);
     const auto terms = shape ? terms_in(placed_in(made, shape->size(), facts_)) : std::nullopt;
     const auto blocks = terms ? alone(*terms) : std::nullopt;
-    if (!blocks || blocks->size() < least || frame_.size() != shape->size()) return {};
+    if (!blocks || blocks->empty() || frame_.size() != shape->size()) return {};
     std::optional<RowRatio> sum = RowRatio::number(0);
     for (const BlockTerm& block : *blocks)
       if (sum) sum = sum->plus(RowRatio::unknown(block.weighed.sum));
@@ -329,10 +329,13 @@ Value* all_of(const std::vector<Block>& blocks, Value* Block::* value, size_t ax
 
 std::optional<KeyBlocks> key_blocks(Value& start, bool are_weighed, MatchContext& context) {
   for (Value* made : sums_behind(start, are_weighed, context.facts)) {
+    if (context.no_blocks.contains(made)) continue;
     BlockReader reader(*made->producer, context);
-    const std::vector<Block> blocks = in_order(reader.read(*made, are_weighed ? 2 : 1), context.facts);
+    const std::vector<Block> blocks = in_order(reader.read(*made), context.facts);
+    if (blocks.empty()) context.no_blocks.insert(made);
     // Sums in a wider type than V's are more exact than the operator, unless they are cast back.
-    if (blocks.empty() || context.facts.type(*made) != context.facts.type(*blocks.front().values)) continue;
+    if (blocks.size() < (are_weighed ? 2U : 1U) || context.facts.type(*made) != context.facts.type(*blocks.front().values))
+      continue;
     Value* scores = all_of(blocks, &Block::scores, 0, *made->producer, context);
     Value* values = all_of(blocks, &Block::values, 1, *made->producer, context);
     if (!scores || !values) continue;

@@ -15,7 +15,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr int kMostRowNodes = 240;
+constexpr int kMostRowNodes = 1200;
 /// So many products of sums are as much work as another node.
 constexpr size_t kProductsOfNode = 200;
 constexpr int64_t kMostParts = 16;

@@ -60,10 +60,10 @@ RowNumbers::Maxima RowNumbers::maxima_of(const Unknown& maximum) {
 
 const RowNumbers::Unknown* RowNumbers::divisor_in(const Powers& product, double times) {
   const Unknown* found = nullptr;
-  for (size_t i = 0; i < product.size(); ++i) {
-    if (product[i] > -kSameNumber) continue;
-    if (found || std::abs(product[i] + times) > kSameNumber || unknowns_[i].kind != Kind::kExponential) return nullptr;
-    found = &unknowns_[i];
+  for (const auto& [unknown, power] : product) {
+    if (power > -kSameNumber) continue;
+    if (found || std::abs(power + times) > kSameNumber || unknowns_[unknown].kind != Kind::kExponential) return nullptr;
+    found = &unknowns_[unknown];
   }
   return found;
 }
@@ -98,10 +98,11 @@ bool RowNumbers::is_above_zero(const RowRatio& divisor) {
   std::vector<RowReduction> summed;
   for (const auto& [powers, coefficient] : *products) {
     if (divisor_in(powers, 1) != maximum || std::abs(coefficient - 1) > kSameNumber) return false;
-    for (size_t i = 0; i < powers.size(); ++i) {
-      if (powers[i] < kSameNumber) continue;
-      if (unknowns_[i].kind != Kind::kSum || std::abs(powers[i] - 1) > kSameNumber || unknowns_[i].times != 1) return false;
-      summed.push_back(unknowns_[i].at);
+    for (const auto& [unknown, power] : powers) {
+      if (power < kSameNumber) continue;
+      const Unknown& sum = unknowns_[unknown];
+      if (sum.kind != Kind::kSum || std::abs(power - 1) > kSameNumber || sum.times != 1) return false;
+      summed.push_back(sum.at);
     }
   }
   if (!maximum) return false;
@@ -115,7 +116,7 @@ bool RowNumbers::is_lowered(const WeighedScores& weighed) {
   if (!products || products->size() != 1 || !(weighed.times > 0)) return false;
   const Powers& powers = products->begin()->first;
   const Unknown* maximum = divisor_in(powers, weighed.times);
-  const bool is_alone = std::ranges::all_of(powers, [](double power) { return power < kSameNumber; });
+  const bool is_alone = std::ranges::all_of(powers, [](const auto& power) { return power.second < kSameNumber; });
   return maximum && is_alone && holds(maxima_of(*maximum).scores, weighed.scores);
 }
 

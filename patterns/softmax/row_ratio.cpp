@@ -11,11 +11,27 @@ namespace {
 
 constexpr size_t kMostProducts = 80, kMostSums = 24;
 
-double at(const Powers& powers, size_t index) { return index < powers.size() ? powers[index] : 0; }
+/// Calls EACH with the power of ONE and that of OTHER of each unknown that either has, until it returns false.
+template <class Each>
+void for_both(const Powers& one, const Powers& other, Each each) {
+  for (size_t i = 0, j = 0; i < one.size() || j < other.size();) {
+    const bool is_first = j == other.size() || (i < one.size() && one[i].first <= other[j].first);
+    const bool is_second = i == one.size() || (j < other.size() && other[j].first <= one[i].first);
+    const size_t unknown = is_first ? one[i].first : other[j].first;
+    if (!each(unknown, is_first ? one[i].second : 0.0, is_second ? other[j].second : 0.0)) return;
+    i += is_first ? 1 : 0;
+    j += is_second ? 1 : 0;
+  }
+}
 
+/// The powers of ONE and so many TIMES those of OTHER.
 Powers joined(const Powers& one, const Powers& other, double times) {
-  Powers sum(std::max(one.size(), other.size()));
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] = at(one, i) + times * at(other, i);
+  Powers sum;
+  for_both(one, other, [&](size_t unknown, double own, double more) {
+    const double power = own + times * more;
+    if (std::abs(power) > kSameNumber) sum.emplace_back(unknown, power);
+    return true;
+  });
   return sum;
 }
 
@@ -71,9 +87,13 @@ std::vector<ProductSum> take_common(std::vector<ProductSum>& from, std::vector<P
 }  // namespace
 
 bool LessPowers::operator()(const Powers& one, const Powers& other) const {
-  for (size_t i = 0; i < std::max(one.size(), other.size()); ++i)
-    if (std::abs(at(one, i) - at(other, i)) > kSameNumber) return at(one, i) < at(other, i);
-  return false;
+  bool is_less = false;
+  for_both(one, other, [&](size_t, double own, double more) {
+    const bool is_same = std::abs(own - more) <= kSameNumber;
+    if (!is_same) is_less = own < more;
+    return is_same;
+  });
+  return is_less;
 }
 
 RowRatio RowRatio::number(double number) {
@@ -84,8 +104,7 @@ RowRatio RowRatio::number(double number) {
 
 RowRatio RowRatio::unknown(size_t index) {
   RowRatio ratio;
-  ratio.powers_.resize(index + 1);
-  ratio.powers_.back() = 1;
+  ratio.powers_ = {{index, 1.0}};
   return ratio;
 }
 

@@ -10,8 +10,8 @@
 
 namespace attn_opt {
 
-/// The powers of unknowns, by their numbers; those behind the last are 0.
-using Powers = std::vector<double>;
+/// The powers of unknowns that are not 0, by their numbers: of a few of many.
+using Powers = std::vector<std::pair<size_t, double>>;
 
 /// Orders powers as their sums with others are ordered.
 struct LessPowers {

@@ -231,6 +231,8 @@ class Run {
     for (const Edit::Takeover& takeover : emission->edit.takeovers())
       reading.facts.take_over(*takeover.existing, *takeover.made);
     emission->edit.commit(shared_);
+    usual_.context.no_blocks.clear();
+    if (for_all_sizes_) for_all_sizes_->context.no_blocks.clear();
     say_sizes(read_for_sizes, at_hand, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);
     line.outcome = SiteReport::Outcome::kFused;
