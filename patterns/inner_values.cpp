@@ -9,6 +9,12 @@
 
 namespace attn_opt {
 
+Value* InnerValues::size(Value& value, int64_t axis) {
+  const MaybeShape shape = context_.facts.shape(value);
+  const bool is_known = shape && (*shape)[static_cast<size_t>(axis)].is_constant();
+  return is_known ? build_.ints({(*shape)[static_cast<size_t>(axis)].value()}) : build_.shape(value, axis, axis + 1);
+}
+
 Value* InnerValues::scaled(Value* value, double factor) {
   return factor == 1 ? value : build_.scaled(value, factor, context_.facts.type(*value));
 }

@@ -16,7 +16,7 @@ class InnerValues {
   InnerValues& operator=(const InnerValues&) = delete;
 
   GraphBuilder& build() { return build_; }
-  Value* size(Value& value, int64_t axis) { return build_.shape(value, axis, axis + 1); }  ///< int64 [1]
+  Value* size(Value& value, int64_t axis);  ///< int64 [1], a constant where it is known
   Value* sum(Value* one, Value* other) { return build_.node("Add", {one, other}); }
   Value* scaled(Value* value, double factor);   ///< VALUE itself where FACTOR is 1
   Value* int64(Value& integers);                ///< the same numbers

@@ -119,13 +119,10 @@ class PartJoiner {
     std::vector<Value*> sources;
     std::optional<size_t> from;
     for (const Value* part : parts) {
-      const Node* node = part->producer;
-      if (!node || !has(*node, Trait::kRegroups) || !node->input(0) || part->output != 0) return nullptr;
-      const MaybeShape before = facts_.shape(*node->inputs[0]), after = facts_.shape(*part);
-      const auto own = before && after && after->size() > axis ? axis_kept(*before, *after, axis) : std::nullopt;
-      if (!own || (from && own != from)) return nullptr;
-      from = own;
-      sources.push_back(node->inputs[0]);
+      const auto own = before_regrouping_beside(*part, axis, facts_);
+      if (!own || (from && own->axis != from)) return nullptr;
+      from = own->axis;
+      sources.push_back(own->value);
     }
     Value* whole = ++nodes_ > kMostJoinedNodes ? nullptr : join(sources, *from);
     if (!whole || !reader_) return whole ? parts[0] : nullptr;

@@ -3,14 +3,33 @@
 #include <span>
 #include <vector>
 
+#include "attn_opt/operator_traits.h"
+#include "patterns/layout_checks.h"
+
 namespace attn_opt {
 
+namespace {
+
+/// The axis of BEFORE that is the AXIS of AFTER, both counted from the last, of a regrouping; nullopt if others are regrouped
+/// with it.
 std::optional<size_t> axis_kept(const Shape& before, const Shape& after, size_t axis) {
   const Dim& size = from_last(after, axis);
   const Dim behind = product(std::span(after).last(axis));
   for (size_t own = 0; own < before.size(); ++own)
     if (from_last(before, own) == size && product(std::span(before).last(own)) == behind) return own;
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RegroupedBeside> before_regrouping_beside(const Value& value, size_t axis, Facts& facts) {
+  const Node* node = value.producer;
+  const MaybeShape after = facts.shape(value);
+  if (!node || !has(*node, Trait::kRegroups) || !node->input(0) || !after || after->size() <= axis) return std::nullopt;
+  std::optional<size_t> kept;
+  const auto keeps_axis = [&](const Shape& before) { return (kept = axis_kept(before, *after, axis)).has_value(); };
+  Value* source = before_regroupings(*node, keeps_axis, facts);
+  return source ? std::optional(RegroupedBeside{source, *kept}) : std::nullopt;
 }
 
 Value* regrouped_beside(Value& value, size_t from, const Shape& shape, size_t axis, InnerValues& inner, Facts& facts) {

@@ -10,9 +10,14 @@
 
 namespace attn_opt {
 
-/// The axis of BEFORE that is the AXIS of AFTER, both counted from the last, of a regrouping; nullopt if others are regrouped
-/// with it.
-std::optional<size_t> axis_kept(const Shape& before, const Shape& after, size_t axis);
+/// What regroupings beside an axis make a value of, and where that axis is there, counted from the last.
+struct RegroupedBeside {
+  Value* value = nullptr;
+  size_t axis = 0;
+};
+
+/// The nearest value that regroupings make VALUE of, which keep its AXIS, counted from the last; nullopt if there is none.
+std::optional<RegroupedBeside> before_regrouping_beside(const Value& value, size_t axis, Facts& facts);
 
 /// VALUE, whose axis FROM becomes AXIS, both counted from the last, in SHAPE but for that; null if more than one of its sizes
 /// are no numbers.

@@ -125,9 +125,10 @@ Matched<void> add_what_product_adds(Reading& reading) {
   return {};
 }
 
-/// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention.
-ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, const Value& output,
-                              MatchContext& context) {
+/// The layout that OUTPUT, the softmax's result, must have for what PRODUCT makes of it to be attention. Miss
+/// "probabilities.transpose": its axes are moved and regrouped before that takes them from other places.
+Matched<ScoreLayout> layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at_product, const Value& output,
+                                       MatchContext& context) {
   const bool swaps = at_product.swaps_last_two();
   ScoreLayout layout = at_product;
   const MaybeShape shape = context.facts.shape(output);
@@ -139,6 +140,9 @@ ScoreLayout layout_at_softmax(const ProbabilityWalk& walk, const ScoreLayout& at
     layout = at_product.swapped(context.facts.shape(*walk.probabilities).known().size());
   }
   if (!shape) return layout;
+  const auto is_moved = [&](int64_t axis) { return axis == kNoAxis || axis < std::ssize(walk.perm); };
+  if (!walk.perm.empty() && !std::ranges::all_of(layout.order, is_moved))
+    return missed("probabilities.transpose", walk.product, "axes that are moved and then regrouped", walk.peeled);
   if (!walk.perm.empty()) return layout.before_moves(walk.perm, shape->size());
   const bool has_unit_axes = !walk.transposed && !layout.order.empty() && !layout.swaps_last_two();
   const auto origins = has_unit_axes ? unit_moves(*shape, context.facts.shape(*walk.probabilities).known()) : std::nullopt;
@@ -163,8 +167,10 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
   auto product = value_product(*probabilities.product, *probabilities.probabilities, context);
   if (const auto gate = product ? sink_gate(softmax, probabilities, *product, context) : std::nullopt)
     gate_by(*gate, softmax, *probabilities.last_node());
-  const ScoreLayout layout =
-      product ? layout_at_softmax(probabilities, product->probabilities, *softmax.output, context) : ScoreLayout();
+  ScoreLayout layout;
+  if (product) {
+    ATTN_OPT_MATCH(layout, layout_at_softmax(probabilities, product->probabilities, *softmax.output, context));
+  }
   ATTN_OPT_DONE(check_softmax_axis(softmax, layout, context));
   reading.softmax_layout = layout;
   if (probabilities.row_split && !layout.order.empty())
@@ -191,8 +197,8 @@ Matched<Reading> read_site(SoftmaxSite& softmax, ProbabilityWalk walk, MatchCont
 
 /// True if NODE multiplies what its reader adds up to a product.
 bool is_added_up(const Node& node, Facts& facts) {
-  return node.is("Mul") && std::ranges::any_of(node.outputs[0]->uses, [&](const Use& use) {
-           return use.node && factors_added_up(*use.node, facts) == &node;
+  return node.is("Mul") && std::ranges::any_of(readers_of(*node.outputs[0], facts).all, [&](const Reader& reader) {
+           return reader.node && factors_added_up(*reader.node, facts) == &node;
          });
 }
 
@@ -285,6 +291,7 @@ class SoftmaxAttention : public Pattern {
     match.peeled.insert(match.peeled.end(), reading.probabilities.peeled.begin(), reading.probabilities.peeled.end());
     ATTN_OPT_MATCH(match.sdpa, describe(reading, softmax, context));
     ATTN_OPT_DONE(check_masks(match.sdpa, context));
+    ATTN_OPT_DONE(check_lowering(softmax, match.sdpa, context.facts));
     return match;
   }
 

@@ -286,4 +286,10 @@ std::optional<PartedProduct> parted_product(const Readers& readers, Value& proba
   return (*shape)[keys].is(1) ? std::nullopt : AxisParter(probabilities, keys, context).read(readers);
 }
 
+bool makes_all_axes(const PartedProduct& parted, const Node& node, Facts& facts) {
+  const MaybeShape whole = facts.shape(*parted.whole);
+  if (!whole || parted.whole->producer != &node) return false;
+  return facts.shape(*parted.product->outputs[0]).has_rank(whole->size());
+}
+
 }  // namespace attn_opt

@@ -29,4 +29,7 @@ struct PartedProduct {
 std::optional<PartedProduct> parted_product(const Readers& readers, Value& probabilities, size_t keys_from_last,
                                             MatchContext& context);
 
+/// True if NODE makes what PARTED's product stands for, of as many axes.
+bool makes_all_axes(const PartedProduct& parted, const Node& node, Facts& facts);
+
 }  // namespace attn_opt

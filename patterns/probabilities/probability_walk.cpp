@@ -179,8 +179,12 @@ class ProbabilityWalker {
   bool ends_in_parted_axes(const Readers& readers) {
     const auto keys = keys_wherever();
     const auto parted = keys ? parted_product(readers, *value_, *keys, context_) : std::nullopt;
-    if (!parted || (!parted->perm.empty() && !moves_axes(parted->perm, parted->perm.size()))) return false;
+    if (!parted || (divided_late_ && !makes_all_axes(*parted, *divided_late_, facts_))) return false;
     if (parted->others_read) note_escape();
+    if (!parted->perm.empty() && !moves_axes(parted->perm, parted->perm.size())) {
+      if (parted->others_read) walk_.escaping.pop_back();
+      return false;
+    }
     walk_.regrouped |= parted->is_regrouped;
     walk_.guard_step.reset();
     value_ = parted->probabilities;
@@ -188,7 +192,7 @@ class ProbabilityWalker {
     return end_at(*parted->product, *parted->whole, "(axes)");
   }
 
-  /// Ends at PRODUCT of VALUE_ in the place of nodes of which the last makes WHOLE. True.
+  /// Ends at PRODUCT of VALUE_, for nodes of which the last makes WHOLE. True.
   bool end_at(Node& product, Value& whole, const char* how) {
     walk_.products = {&product};
     walk_.product = &product;
@@ -289,12 +293,6 @@ class ProbabilityWalker {
     return from_end == *keys ? std::nullopt : std::optional(*axis + (walk_.transposed && from_end < 2 ? 2 * from_end - 1 : 0));
   }
 
-  /// True if NODE is a Transpose that moves_axes().
-  bool moves_all_axes(const Node& node) {
-    const std::vector<int64_t> perm = permutation(node, facts_);
-    return perm.size() >= 2 && moves_axes(perm, perm.size());
-  }
-
   /// True if NODE adds or leaves out axes of size 1, and moves_axes() by that.
   bool moves_unit_axes(const Node& node) {
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
@@ -348,7 +346,8 @@ class ProbabilityWalker {
     } else if (node.is("Transpose")) {
       next = has_keys_last() ? end_of_chain(*value_, node, swapped_from, facts_) : nullptr;
       walk_.transposed = walk_.transposed != (next != nullptr);
-      if (!next && moves_all_axes(node)) next = node.outputs[0];
+      const std::vector<int64_t> perm = permutation(node, facts_);
+      if (!next && perm.size() >= 2 && moves_axes(perm, perm.size())) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
     } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
       if (walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps, keys_, facts_))

@@ -130,16 +130,16 @@ class LeftColumns {
     const MaybeShape before = facts_.shape(*maker->inputs[0]), after = facts_.shape(whole);
     if (!before || !after) return std::nullopt;
     const size_t from_last = after->size() - 1 - axis;
-    std::optional<size_t> kept;
-    if (has(*maker, Trait::kRegroups)) kept = axis_kept(*before, *after, from_last);
+    auto source = before_regrouping_beside(whole, from_last, facts_);
     if (maker->is("Expand") && before->size() > from_last && attn_opt::from_last(*before, from_last) == (*after)[axis])
-      kept = from_last;
-    if (!kept) return of_transposed(*maker, axis, steps);
-    const auto left = of(canonical(*maker->inputs[0], facts_), before->size() - 1 - *kept, steps - 1);
+      source = {maker->inputs[0], from_last};
+    if (!source) return of_transposed(*maker, axis, steps);
+    const size_t rank = facts_.shape(*source->value).known().size();
+    const auto left = of(canonical(*source->value, facts_), rank - 1 - source->axis, steps - 1);
     if (!left || !*left) return left;
     InnerValues inner(reader_, context_);
     Value* made = maker->is("Expand") ? repeated(**left, whole, axis, after->size(), inner)
-                                      : regrouped_beside(**left, *kept, *after, from_last, inner, facts_);
+                                      : regrouped_beside(**left, source->axis, *after, from_last, inner, facts_);
     return made ? std::optional(made) : std::nullopt;
   }
 

@@ -29,8 +29,9 @@ const Value* before_copies(const Value* value) {
 /// True for what may stand between a softmax and the products that share it, told by names of operators: steps, moves, sums of
 /// a value and itself, and what may change nothing, as a sum beside a number may.
 bool may_hand_on(const Node& node) {
-  static constexpr OperatorSet kOperators = {"Cast",      "CastLike", "Identity", "Dropout", "Reshape", "Squeeze", "Unsqueeze",
-                                             "Transpose", "Slice",    "Split",    "Where",   "Mul",     "Div",     "Neg"};
+  static constexpr OperatorSet kOperators = {"Cast",    "CastLike",  "Identity",  "Dropout", "Reshape",
+                                             "Squeeze", "Unsqueeze", "Transpose", "Slice",   "Split",
+                                             "Concat",  "Where",     "Mul",       "Div",     "Neg"};
   if (kOperators.has(node)) return true;
   if (!has(node, Trait::kAdds)) return may_be_no_op(node);
   const Value* first = before_copies(node.input(0));
@@ -80,9 +81,12 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
   constexpr size_t kMaxValues = 32;
   if (!may_read_probabilities(product, context.facts)) return std::nullopt;
   std::vector<Value*> values;
-  for (Value* input : operands_of(product, context.facts))
-    if (input) values.push_back(&canonical(*input, context.facts));
   bool are_shared = false;
+  for (Value* input : operands_of(product, context.facts)) {
+    if (!input) continue;
+    are_shared = are_shared || is_shared(*input);
+    values.push_back(&canonical(*input, context.facts));
+  }
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {
     Node* maker = values[i]->producer;
     if (!maker || maker->graph != product.graph) continue;

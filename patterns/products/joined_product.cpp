@@ -166,6 +166,12 @@ bool are_same(const Lettered& one, const Lettered& other, Facts& facts) {
   return source_of(one) == source_of(other);
 }
 
+/// VALUE by one Transpose of what Transposes make it of, which others may be made of too.
+Value& moved_at_once(Value& value, InnerValues& inner, Facts& facts) {
+  const Untransposed source = untransposed(value, facts);
+  return std::ranges::is_sorted(source.at) ? *source.value : *inner.transposed(source.value, source.at);
+}
+
 /// MADE in the place of PRODUCT, moved and multiplied as that is.
 ScaledProduct where_it_is_added(Value* made, const AddedProduct& product, InnerValues& inner) {
   return {product.perm.empty() ? made : inner.transposed(made, product.perm), product.scale};
@@ -191,7 +197,10 @@ std::optional<ScaledProduct> with_summed_operand(const AddedProduct& one, const 
         continue;
       Value* more = moved(other.node->inputs[1 - twin_shared], twin_term, placed, inner);
       more = inner.scaled(more, other.scale_beside(one));
-      Value* made = inner.again(*one.node, 1 - shared, inner.sum(one.node->inputs[1 - shared], more));
+      std::vector<Value*> operands(2);
+      operands[shared] = &moved_at_once(*one.node->inputs[shared], inner, facts);
+      operands[1 - shared] = inner.sum(one.node->inputs[1 - shared], more);
+      Value* made = inner.again(*one.node, operands);
       ScaledProduct joined = where_it_is_added(made, one, inner);
       joined.sums_operands = true;
       return joined;

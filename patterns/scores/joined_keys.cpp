@@ -23,11 +23,12 @@ struct PlacedOperand {
   ScoreLayout layout;
 };
 
-/// Some of the scores: SCALE times QUERIES KEYS^T, and TERMS.
+/// Some of the scores: SCALE times QUERIES KEYS^T, capped, and TERMS.
 struct ScoreSegment {
   PlacedOperand queries, keys;
   Dim outermost = 1;  ///< size of the first axis
   double scale = 1;
+  double softcap = 0;
   std::vector<ScoreTerm> terms = {};  ///< outermost first
 };
 
@@ -58,10 +59,9 @@ std::optional<PlacedOperand> placed_operand(const ProductSide& side, size_t lead
   return operand;
 }
 
-/// True if SEGMENT is a number times a product, with biases and masks.
+/// True if SEGMENT is a number times a product, capped or not, with biases and masks.
 bool is_scaled_product(const ScoreWalk& segment) {
-  return segment.softcap == 0 && segment.scale != 0 && segment.tensor_scales.empty() && !segment.clamp && !segment.lowered &&
-         !segment.leaves_exp_range;
+  return segment.scale != 0 && segment.tensor_scales.empty() && !segment.clamp && !segment.lowered && !segment.leaves_exp_range;
 }
 
 /// What masked keys have, of a mask.
@@ -105,6 +105,7 @@ class ScoreJoiner {
     if (!all_keys || !all_queries) return miss("of keys that do not fit beside each other");
     Value* turned = inner_.transposed(all_keys, ScoreLayout::keys_by_queries(rank_).order);
     Value* scores = inner_.scaled(inner_.build().node("MatMul", {all_queries, turned}), first.scale);
+    if (first.softcap != 0) scores = capped(scores, first.softcap);
     // Terms are of the type that the scores are cast to: a half may not hold a fill.
     const DataType type = facts_.type(*node_.outputs[0]);
     if (facts_.type(*scores) != type)
@@ -112,6 +113,7 @@ class ScoreJoiner {
     ATTN_OPT_MATCH(scores, with_terms(scores, segments, joins_queries_ ? queries : keys));
     if (are_regrouped_) scores = regrouped(*scores);
     ScoreWalk next = step(walk_, *scores, node_.op() + "(products)");
+    next.take_changes_of(changes_);
     next.layout.order.clear();
     return next;
   }
@@ -181,6 +183,11 @@ class ScoreJoiner {
     return true;
   }
 
+  /// CAP tanh(SCORES / CAP)
+  Value* capped(Value* scores, double cap) {
+    return inner_.scaled(inner_.build().node("Tanh", {inner_.scaled(scores, 1 / cap)}), cap);
+  }
+
   /// SCORES with the leading axes of those that are joined, behind which they are regrouped.
   Value* regrouped(Value& scores) {
     const Shape whole = facts_.shape(*node_.outputs[0]).known();
@@ -199,6 +206,7 @@ class ScoreJoiner {
     const auto is_floor = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kFloor; };
     if (!is_scaled_product(*segment) || std::ranges::any_of(segment->terms, is_floor))
       return miss("of scores that are changed each");
+    changes_.take_changes_of(*segment);
     are_regrouped_ |= !segment->frames.empty();
     if (are_regrouped_ && (!segment->terms.empty() || !walk_.layout.order.empty()))
       return miss("of scores that are regrouped and changed each");
@@ -208,12 +216,12 @@ class ScoreJoiner {
     const auto queries = placed_operand(read.query, leading, heads, facts_);
     const auto keys = placed_operand(read.key, leading, heads, facts_);
     if (!queries || !keys || read.addend) return miss("of products that are read otherwise");
-    return ScoreSegment{*queries, *keys, read.scores.front(), segment->scale * read.scale, segment->terms};
+    return ScoreSegment{*queries, *keys, read.scores.front(), segment->scale * read.scale, segment->softcap, segment->terms};
   }
 
   /// True if SEGMENT has what is not joined in common with FIRST.
   bool fits(const ScoreSegment& segment, const ScoreSegment& first) {
-    return facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
+    return segment.softcap == first.softcap && facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
            facts_.type(*segment.queries.source) == facts_.type(*first.queries.source) &&
            segment.keys.layout.order.size() == first.keys.layout.order.size() &&
            (joins_queries_ || is_same(segment.queries, first.queries)) && (joins_keys_ || is_same(segment.keys, first.keys));
@@ -291,6 +299,7 @@ class ScoreJoiner {
   MatchContext& context_;
   Facts& facts_;
   InnerValues inner_;
+  ScoreWalk changes_;           ///< of all segments
   size_t place_ = 0;            ///< of the axis that is joined
   bool joins_queries_ = false;  ///< or heads, or batch elements
   bool joins_keys_ = true;      ///< or heads, or batch elements

@@ -211,6 +211,17 @@ void narrow(ScoreForm& form, const CutColumns& columns) {
 
 }  // namespace
 
+void ScoreWalk::take_changes_of(const ScoreWalk& part) {
+  if (largest_finite(part.narrowest) < largest_finite(narrowest)) narrowest = part.narrowest;
+  cancels_norms |= part.cancels_norms;
+  hides_infinity |= part.hides_infinity;
+  makes_nan_of_infinity |= part.makes_nan_of_infinity;
+  sums_otherwise |= part.sums_otherwise;
+  sums_operands |= part.sums_operands;
+  caps_in_exp_range |= part.caps_in_exp_range;
+  lies_above_fill |= part.lies_above_fill;
+}
+
 Matched<ScoreWalk> walk_scores(Value& softmax_input, const ScoreForm& form, ScoreLayout layout, ScoresEnd end,
                                MatchContext& context) {
   ScoreWalk start;

@@ -68,6 +68,8 @@ struct ScoreWalk {
     adds_to_lowered = adds_to_lowered || has_addends(form) || std::ranges::any_of(terms, is_bias);
     after_lowering = form.size() == 1 ? scale * form[0].scale : 1;
   }
+  /// What has become of PART's scores has become of these.
+  void take_changes_of(const ScoreWalk& part);
   /// What is added in FORM, where the walk stands, is multiplied with the tensors below for itself.
   void add_below_scales(const ScoreForm& added) {
     sums_otherwise = sums_otherwise || (!tensor_scales.empty() && has_addends(added));

@@ -8,6 +8,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "patterns/bias_preconditions.h"
 #include "patterns/preconditions.h"
+#include "patterns/scores/peel_steps.h"
 #include "src/io/number_text.h"
 #include "src/match/facts/empty_rows.h"
 
@@ -109,6 +110,18 @@ void assume_of_softmax(const SoftmaxSite& softmax, const ScoreWalk& scores, Sdpa
       facts.type(*softmax.output) == onnx::TensorProto::FLOAT16)
     sdpa.preconditions.push_back(
         {"exp-in-range", false, "float16 holds sums of exponentials, which are divided behind the product"});
+}
+
+Matched<void> check_lowering(const SoftmaxSite& softmax, const Sdpa& sdpa, Facts& facts) {
+  const auto hides_keys = [&](const ScoreTerm& term) {
+    if (term.kind != ScoreTerm::Kind::kBias) return term.coefficient * term.fill <= kHighestMaskFill;
+    const MaskContents held = mask_contents(*term.value, facts);
+    const bool is_known = !held.may_hold_nan;
+    return is_known && (held.may_hold_minus_inf || held.may_hold_lowest || held.least <= kHighestMaskFill);
+  };
+  const auto term = softmax.is_less_others ? std::ranges::find_if(sdpa.terms, hides_keys) : sdpa.terms.end();
+  if (term == sdpa.terms.end()) return {};
+  return missed("softmax.less-mean", softmax.lowered_by->producer, "'" + term->value->name + "' may hide keys");
 }
 
 }  // namespace attn_opt

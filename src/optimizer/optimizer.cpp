@@ -139,8 +139,7 @@ class Run {
     std::vector<MatchedSite>& matched = sites_.matched;
     if (matched.empty()) return false;
     if (options_.emit.stage != Stage::kFunctions) {
-      const bool rows_keep_a_key = accepted_.accepts("rows-keep-a-key");
-      auto raise = plan_raise(*view_, usual_.facts, view_->edit_opset(), rows_keep_a_key);
+      auto raise = plan_raise(*view_, usual_.facts, view_->edit_opset(), accepted_.accepts("rows-keep-a-key"));
       if (!raise) return refuse_all(raise.error());
       plan = *std::move(raise);
     }
@@ -160,8 +159,7 @@ class Run {
     if (!is_taken && !reads_what_is_gone(site.match)) return {};
     Node& anchor = *site.match.anchor;
     auto renewed = guarded(anchor, [&] { return site.pattern->match(anchor, reading_of(site).context); });
-    if (is_taken && (!renewed || renewed->insert_before->removed))
-      return missed("site.taken", &anchor, "another site makes its output already");
+    if (is_taken && (!renewed || renewed->insert_before->removed)) return missed(std::string(kNotAttention), &anchor, "");
     ATTN_OPT_MATCH(site.match, std::move(renewed));
     enter_match(site.match, report_.sites[site.report]);
     return {};

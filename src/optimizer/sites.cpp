@@ -133,6 +133,9 @@ std::vector<size_t> lines_around(const FoundSites& found, const Report& report) 
   return around;
 }
 
+/// True if LINE is of nodes that only join what other sites make.
+bool is_covered(const SiteReport& line) { return line.miss_id == kNotAttention && line.op != "Softmax" && line.op != "Exp"; }
+
 }  // namespace
 
 void merge_lines(const FoundSites& found, Report& report) {
@@ -150,7 +153,7 @@ void merge_lines(const FoundSites& found, Report& report) {
     if (around[i] != i) continue;
     if (site.outcome == Outcome::kFused) {
       lines.push_back(std::move(site));
-    } else if (!anchor->removed && !fused.contains(anchor)) {
+    } else if (!anchor->removed && !fused.contains(anchor) && !is_covered(site)) {
       if (anchor == last)
         merge(std::move(site), lines.back());
       else

@@ -289,14 +289,14 @@ class RowReader {
           most_added <= kMasking && std::isfinite(least) &&
           (std::isinf(rounded(least, request_.model_type)) || std::isinf(rounded(least, range_of_scores(sdpa_)))));
       note_clamp(row, top_of_kept);
-      note_exp_range(row, least_of_blocks(row, top), largest, top - bottom);
+      note_exp_range(row, top, largest, top - bottom);
       double relevant = 0;
       for (size_t i = row * keys; i < (row + 1) * keys; ++i)
         if (bias_[i] > kAbsorbing && bias_[i] >= top - 2 * rows_.magnitude[row] - kNegligibleGap)
           relevant = std::max({relevant, std::abs(bias_[i]), std::isfinite(summed_[i]) ? summed_[i] : 0});
       rows_.magnitude[row] += relevant;
       rows_.reaches_fill.push_back(hides_keys && std::isfinite(top_of_kept) && top_of_kept <= kMasking);
-      rows_.may_vanish.push_back(sdpa_.less_row_numbers && !rows_.overflows[row] && !holds_infinity);
+      rows_.may_vanish.push_back((sdpa_.less_row_numbers && !rows_.overflows[row] && !holds_infinity) || has_low_block(row));
       rows_.is_empty.push_back(is_empty);
       rows_.is_hidden.push_back(is_hidden);
     }
@@ -316,19 +316,24 @@ class RowReader {
     return sdpa_.less_largest_of_all && std::isfinite(largest) ? largest : 0;
   }
 
-  /// TOP, the largest bias of ROW, or that of its block in which it is farthest from 0.
-  double least_of_blocks(size_t row, double top) const {
+  /// True if a block of ROW's keys lies so far below 0 that its exponentials may all be 0, and what is divided by their sum
+  /// NaN.
+  bool has_low_block(size_t row) const {
     const auto keys = static_cast<size_t>(rows_.keys);
-    double least = top;
     size_t begin = 0;
     for (const Dim& block : sdpa_.key_blocks) {
       const auto size = static_cast<size_t>(std::max<int64_t>(0, request_.sizes.of(block).value_or(0)));
-      double top_of_block = -kInfinity;
+      double top = -kInfinity;
       for (const size_t end = std::min(keys, begin + size); begin < end; ++begin)
-        top_of_block = std::max(top_of_block, bias_[row * keys + begin]);
-      if (std::abs(top_of_block) > std::abs(least)) least = top_of_block;
+        top = std::max(top, bias_[row * keys + begin]);
+      if (!in_exp_range(row, top)) return true;
     }
-    return least;
+    return false;
+  }
+
+  /// True if exp() of ROW's scores is a number above 0, whose bias is at most FARTHEST from 0.
+  bool in_exp_range(size_t row, double farthest) const {
+    return std::abs(farthest) + rows_.magnitude[row] <= exp_range(request_.type) / sdpa_.exponent_power;
   }
 
   /// ROW's largest bias is TOP, by SPREAD above the least number, and that of all rows LARGEST where scores are less by it.
@@ -336,8 +341,7 @@ class RowReader {
     const double center = top - largest + sdpa_.exponent_offset.value_or(0);
     // Scores that are less by others of their row than the largest may be far above 0 there.
     const double farthest = std::max(std::abs(center), sdpa_.less_others ? spread : 0);
-    const bool in_range = farthest + rows_.magnitude[row] <= exp_range(request_.type) / sdpa_.exponent_power;
-    rows_.leaves_exp_range.push_back(sdpa_.exponent_offset && !in_range);
+    rows_.leaves_exp_range.push_back(sdpa_.exponent_offset && !in_exp_range(row, farthest));
     if (sdpa_.exponent_offset) rows_.magnitude[row] += std::abs(*sdpa_.exponent_offset);
   }
 

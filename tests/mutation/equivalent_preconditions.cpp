@@ -13,6 +13,8 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'scores-finite' left out", "guard_of_held_mask_strict", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "key_blocks_capped", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "key_blocks_of_other_products", kNoInfiniteScore},
+      {"preconditions: 'scores-finite' left out", "key_blocks_many", kNoInfiniteScore},
+      {"preconditions: 'scores-finite' left out", "products_added_of_keys_moved_apart", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "rows_joined_sink", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "renormalised_and_at_least", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "renormalised_and_little", kNoInfiniteScore},
