@@ -55,8 +55,8 @@ class AxisParter {
   /// What layout operators from READERS of a value of AXES on lead to; nullopt if that is no product, or several.
   std::optional<FactoredOperand> operand_behind(Readers readers, const AxisMap& axes, int step) {
     const auto keys = axis_of_keys(axes);
-    if (!keys || step == kMaxTogether) return std::nullopt;
-    take_sums(readers, axes.rank() - 1 - *keys, facts_);
+    if (step == kMaxTogether) return std::nullopt;
+    if (keys) take_sums(readers, axes.rank() - 1 - *keys, facts_);
     std::optional<FactoredOperand> found;
     for (const Reader& reader : readers.all) {
       auto operand = operand_of(reader, axes, step);
@@ -72,7 +72,7 @@ class AxisParter {
     Node* node = reader.node;
     if (!node || node->graph != probabilities_.graph || ++visits_ > kMostVisits) return std::nullopt;
     if (multiplies(*node, *reader.read, facts_))
-      return step > 0 ? std::optional(FactoredOperand{node, reader.read, axes}) : std::nullopt;
+      return step > 0 && axis_of_keys(axes) ? std::optional(FactoredOperand{node, reader.read, axes}) : std::nullopt;
     const auto behind = reader.input == 0 ? axes_after(*node, axes, context_) : std::nullopt;
     return behind ? operand_behind(readers_of(*node->outputs[0], facts_), *behind, step + 1) : std::nullopt;
   }

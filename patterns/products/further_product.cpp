@@ -68,6 +68,18 @@ bool is_shared(const Value& value) {
   return seen && seen->uses.size() > 1;
 }
 
+/// is_shared() of VALUE, or of a value between it and what it copies.
+bool is_copy_shared(Value& value, Facts& facts) {
+  constexpr int kMostCopies = 8;
+  Value* seen = &value;
+  for (int step = 0; seen && step < kMostCopies; ++step) {
+    if (is_shared(*seen)) return true;
+    Value* before = seen->producer ? seen->producer->input(0) : nullptr;
+    seen = before && &canonical(*before, facts) == &canonical(value, facts) ? before : nullptr;
+  }
+  return false;
+}
+
 /// True if SOFTMAX is followed by products of which PRODUCT is one, and not the first.
 bool is_further(const SoftmaxSite& softmax, const Node& product, MatchContext& context) {
   if (softmax.divided) return false;
@@ -84,7 +96,7 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
   bool are_shared = false;
   for (Value* input : operands_of(product, context.facts)) {
     if (!input) continue;
-    are_shared = are_shared || is_shared(*input);
+    are_shared = are_shared || is_copy_shared(*input, context.facts);
     values.push_back(&canonical(*input, context.facts));
   }
   for (size_t i = 0; i < values.size() && values.size() < kMaxValues; ++i) {

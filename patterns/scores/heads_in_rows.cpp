@@ -5,6 +5,7 @@
 
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products/product_letters.h"
 #include "patterns/scores/score_layout.h"
 
 namespace attn_opt {
@@ -21,15 +22,30 @@ std::optional<int64_t> heads_taken_out(const Shape& whole, const Shape& apart) {
   return after == before * *heads ? std::optional(heads->value()) : std::nullopt;
 }
 
+/// PRODUCT as a MatMul; null if it is neither that nor a FusedMatMul that leaves batch axes where they are.
+const Node* as_matmul(const Node& product, InnerValues& inner, Facts& facts) {
+  if (product.is("MatMul")) return &product;
+  if (!is_fused_matmul(product)) return nullptr;
+  std::vector<Value*> operands;
+  for (const size_t i : {0, 1}) {
+    Value* operand = product.inputs[i];
+    const MaybeShape shape = facts.shape(*operand);
+    if (!shape || shape->size() < 2 || has_batch_behind(product, i)) return nullptr;
+    operands.push_back(is_transposed(product, i) ? inner.swapped(operand, shape->size()) : operand);
+  }
+  operands[0] = inner.scaled(operands[0], factor_of_sum(product, facts).value_or(1));
+  return inner.build().node("MatMul", operands)->producer;
+}
+
 }  // namespace
 
 bool holds_heads_in_rows(const Shape& whole, const Shape& apart) { return heads_taken_out(whole, apart).has_value(); }
 
 Value* turned_product(Node& transpose, MatchContext& context) {
   const Value* swapped = swapped_from(transpose, context.facts);
-  const Node* product = swapped ? swapped->producer : nullptr;
-  if (!product || !product->is("MatMul")) return nullptr;
   InnerValues inner(transpose, context);
+  const Node* product = swapped && swapped->producer ? as_matmul(*swapped->producer, inner, context.facts) : nullptr;
+  if (!product) return nullptr;
   std::vector<Value*> operands;
   for (const size_t at : {1, 0}) {
     const MaybeShape shape = context.facts.shape(*product->inputs[at]);
@@ -41,8 +57,10 @@ Value* turned_product(Node& transpose, MatchContext& context) {
 
 Value* product_with_heads_apart(Node& product, const ScoreSplit& split, MatchContext& context) {
   const auto heads = split.keeps_keys() ? heads_taken_out(split.parts, split.merged) : std::nullopt;
-  if (!heads || !product.is("MatMul")) return nullptr;
-  const MaybeShape rows = context.facts.shape(*product.inputs[0]), columns = context.facts.shape(*product.inputs[1]);
+  InnerValues inner(product, context);
+  const Node* matmul = heads ? as_matmul(product, inner, context.facts) : nullptr;
+  if (!matmul) return nullptr;
+  const MaybeShape rows = context.facts.shape(*matmul->inputs[0]), columns = context.facts.shape(*matmul->inputs[1]);
   if (!rows || !columns || rows->size() != columns->size() || rows->size() != split.parts.size()) return nullptr;
   const Dim &queries = from_last(split.merged, 1), &features = rows->back();
   if (!queries.is_constant() && !features.is_constant()) return nullptr;
@@ -51,9 +69,8 @@ Value* product_with_heads_apart(Node& product, const ScoreSplit& split, MatchCon
   apart.push_back(*heads);
   apart.push_back(queries.is_constant() ? queries.value() : -1);
   apart.push_back(features.is_constant() ? features.value() : -1);
-  InnerValues inner(product, context);
-  Value* shared = inner.unsqueezed(product.inputs[1], {static_cast<int64_t>(leading)});
-  return inner.build().node("MatMul", {inner.reshaped(product.inputs[0], apart), shared});
+  Value* shared = inner.unsqueezed(matmul->inputs[1], {static_cast<int64_t>(leading)});
+  return inner.build().node("MatMul", {inner.reshaped(matmul->inputs[0], apart), shared});
 }
 
 }  // namespace attn_opt

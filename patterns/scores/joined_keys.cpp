@@ -1,6 +1,7 @@
 #include "patterns/scores/joined_keys.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "patterns/layout_checks.h"
 #include "patterns/products/joined_product.h"
 #include "patterns/products/products.h"
+#include "patterns/same_number.h"
 #include "patterns/softmax/row_sum.h"
 
 namespace attn_opt {
@@ -221,7 +223,8 @@ class ScoreJoiner {
 
   /// True if SEGMENT has what is not joined in common with FIRST.
   bool fits(const ScoreSegment& segment, const ScoreSegment& first) {
-    return segment.softcap == first.softcap && facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
+    return std::abs(segment.softcap - first.softcap) <= kSameNumber * first.softcap &&
+           facts_.type(*segment.keys.source) == facts_.type(*first.keys.source) &&
            facts_.type(*segment.queries.source) == facts_.type(*first.queries.source) &&
            segment.keys.layout.order.size() == first.keys.layout.order.size() &&
            (joins_queries_ || is_same(segment.queries, first.queries)) && (joins_keys_ || is_same(segment.keys, first.keys));

@@ -31,7 +31,8 @@ class SplitScores {
     Node* node = canonical(value, facts_).producer;
     const MaybeShape shape = facts_.shape(value);
     if (!node || !shape || shape->size() != kScoreAxes || shape->front() != whole_ || steps == 0) return nullptr;
-    if (node->is("MatMul")) return of_product(*node);
+    const bool is_fused = is_fused_matmul(*node) && !has_batch_behind(*node, 0) && !has_batch_behind(*node, 1);
+    if (node->is("MatMul") || is_fused) return of_product(*node);
     if (const std::vector<int64_t> perm = permutation(*node, kScoreAxes); !perm.empty() && perm[0] == 0)
       return of_transposed(*node, perm, steps);
     return has(*node, Trait::kElementwise) ? of_elements(*node, steps) : nullptr;

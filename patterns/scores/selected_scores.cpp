@@ -8,6 +8,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/product_letters.h"
+#include "patterns/products/products.h"
 #include "patterns/scores/peel_form.h"
 #include "src/match/cut_range.h"
 #include "src/match/node_forms.h"
@@ -58,7 +59,7 @@ class PickedScores {
       Value* source = above(*node->inputs[0], static_cast<size_t>(perm[axis]), steps - 1);
       return source ? inner_.transposed(source, perm) : nullptr;
     }
-    if (node->is("MatMul") || node->is("Einsum") || is_fused_matmul(*node)) return of_product(*node, axis);
+    if (is_product(*node)) return of_product(*node, axis);
     if (has(*node, Trait::kRegroups) && node->input(0)) return of_regrouped(*node, axis, steps);
     if (factors_added_up(*node, facts_)) return of_sum(*node, axis, steps);
     return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
@@ -80,7 +81,7 @@ class PickedScores {
     const MaybeShape made = facts_.shape(*product.outputs[0]);
     if (!letters || !made || letters->result.size() != made->size() || letters->result[axis] == kUnitAxis) return nullptr;
     std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
-    for (size_t i = 0; i < operands.size(); ++i) {
+    for (size_t i = 0; i < letters->operands.size(); ++i) {
       const size_t place = letters->operands[i].find(letters->result[axis]);
       if (place == std::string::npos) continue;
       const Dim& own = facts_.shape(*operands[i]).known()[place];

@@ -121,9 +121,11 @@ Matched<Placed> to_scores_frame(Placed value, const Shape& met, Site& site) {
   auto parts = leading_parts(frame, site.scores);
   if (!parts && frame.size() > 3 && frame[frame.size() - 3] == site.scores[1]) parts = assumed_parts(frame);
   if (!parts) return missed("emit.frame", value.value->producer, to_string(frame) + " against " + to_string(site.scores));
-  const std::vector<Part> varying = varying_parts(value.shape, *parts);
+  std::vector<Part> varying = varying_parts(value.shape, *parts);
   if (varying.empty()) return with_rank(std::move(value), 2, site);
   value = with_rank(std::move(value), frame.size(), site);
+  ATTN_OPT_DONE(complete_parts(value, frame, *parts, varying, site));
+  varying = varying_parts(value.shape, *parts);  // what was expanded varies along all that its axes hold
   ATTN_OPT_DONE(complete_parts(value, frame, *parts, varying, site));
   const Shape& from = value.shape;
   const auto leading = [&](Part part, const Dim& joint) {

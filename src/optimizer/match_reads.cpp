@@ -44,7 +44,12 @@ bool reads_what_is_gone(const Match& match) {
   for (const ScoreTerm& term : sdpa.terms) reads.push_back(term.value);
   for (const OutputStep& step : sdpa.output_steps) reads.insert(reads.end(), step.operands.begin(), step.operands.end());
   for (const Edit::Takeover& copy : match.copies) reads.push_back(copy.made);
-  return std::ranges::any_of(std::array{&sdpa.q, &sdpa.k, &sdpa.v}, is_gone_operand) ||
+  // What joins parts of Y may join what edits have written for these.
+  const auto is_written = [](const Value* input) {
+    return input && input->producer && input->producer->placement == Placement::kAdded;
+  };
+  return std::ranges::any_of(match.insert_before->inputs, is_written) ||
+         std::ranges::any_of(std::array{&sdpa.q, &sdpa.k, &sdpa.v}, is_gone_operand) ||
          std::ranges::any_of(sdpa.copies, [](const OperandCopy& copy) { return is_gone(copy.of); }) ||
          any_gone(std::move(reads));
 }
