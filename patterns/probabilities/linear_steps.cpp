@@ -47,7 +47,8 @@ std::optional<LinearStep> step_of(LinearStep step, Value& probabilities, std::op
     const MaybeShape whole = facts.shape(*step.node->outputs[0]);
     step.adds = whole && shape->size() >= 2 && from_last(*shape, 0) == from_last(*whole, 0) &&
                 from_last(*shape, 1) == from_last(*whole, 1);
-    return step.adds && keys_from_last && *keys_from_last < 2 ? std::optional(step) : std::nullopt;
+    const bool lies_anywhere = step.adds && *shape == *whole;
+    return step.adds && keys_from_last && (*keys_from_last < 2 || lies_anywhere) ? std::optional(step) : std::nullopt;
   }
   step.is_number = std::ranges::all_of(*shape, is_one);
   if (step.is_number || !keys_from_last) return step.is_number ? std::optional(step) : std::nullopt;

@@ -140,7 +140,9 @@ class ProbabilityWalker {
   std::optional<LinearStep> next_step(const Readers& readers) {
     auto step = linear_step(readers, *value_, keys_wherever(), context_);
     if (step) step->at = walk_.way.size() - 1;
-    return step && step->adds && !keys_from_last() ? std::nullopt : step;
+    // What is added is moved as the sum is: as it lies, with all axes.
+    const bool is_moved = step && step->adds && !keys_from_last();
+    return is_moved && facts_.shape(step->operand()).known() != facts_.shape(*value_).known() ? std::nullopt : step;
   }
 
   bool pass_step(const Readers& readers) {
@@ -297,6 +299,8 @@ class ProbabilityWalker {
   bool moves_unit_axes(const Node& node) {
     const MaybeShape before = facts_.shape(*value_), after = facts_.shape(*node.outputs[0]);
     const auto origins = before && after ? unit_moves(*before, *after) : std::nullopt;
+    const bool names_sizes = !node.is("Squeeze") && !node.is("Unsqueeze");  // which what is added may lack
+    if (names_sizes && std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
     return origins && moves_axes(*origins, before->size());
   }
 
@@ -304,7 +308,7 @@ class ProbabilityWalker {
   /// the axes of the softmax's result in the product's places, or for the next of several that do together. What stood above
   /// would lie otherwise.
   bool moves_axes(const std::vector<int64_t>& origins, size_t rank) {
-    if (walk_.regrouped || std::ranges::any_of(walk_.steps, &LinearStep::adds)) return false;
+    if (walk_.regrouped) return false;
     std::vector<int64_t> before = walk_.perm;
     if (before.empty()) {
       before.resize(rank);

@@ -107,6 +107,7 @@ std::optional<SoftmaxSite> softmax_of_further_product(Node& product, MatchContex
     if (softmax && is_further(*softmax, product, context)) return softmax;
     if (!may_hand_on(*maker)) continue;
     for (Value* input : maker->inputs) {
+      are_shared = are_shared || (input && is_copy_shared(*input, context.facts));
       Value* source = input ? &canonical(*input, context.facts) : nullptr;
       if (source && std::ranges::find(values, source) == values.end()) values.push_back(source);
     }

@@ -178,9 +178,14 @@ namespace {
 ///
 ///   Unsqueeze<i>(Gather<axis = i>(x, 2))  =>  x from 2 on, one element
 std::optional<CutRange> picked_range(const Value& part, const std::function<Value&(Value&)>& seen, Facts& facts) {
+  constexpr int kMostRegroupings = 8;
+  std::optional<CutRange> range;
   const Node* node = part.producer;
-  if (!node || !has(*node, Trait::kRegroups) || !node->input(0)) return std::nullopt;
-  auto range = taken_range(seen(*node->inputs[0]), facts);
+  for (int step = 0; !range && node && has(*node, Trait::kRegroups) && node->input(0) && step < kMostRegroupings; ++step) {
+    const Value& source = seen(*node->inputs[0]);
+    range = taken_range(source, facts);
+    node = source.producer;
+  }
   const MaybeShape own = facts.shape(part);
   if (!range || !range->drops_axis || !own) return std::nullopt;
   Shape expected = facts.shape(*range->source).known();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "attn_opt/edit.h"
@@ -21,7 +22,7 @@ Obstacle make_resize(Draft& draft, const RaiseSite&) {
 /// Which way the axes of a node of opset 10 change their size.
 struct Scales {
   bool may_enlarge = true, may_shrink = true;
-  bool adds_rows = false;  ///< some axis that grows is longer behind it
+  bool may_keep_rows = true;  ///< no axis that grows may be longer behind it
 };
 
 /// True if an axis of SHAPE has more rows times its scale of VALUES.
@@ -40,7 +41,7 @@ Scales scales_of(const RaiseSite& site) {
   if (scales == nullptr || scales->type() != onnx::TensorProto::FLOAT) return {};
   const auto values = scales->data<float>();
   return {std::ranges::any_of(values, [](float scale) { return scale > 1; }),
-          std::ranges::any_of(values, [](float scale) { return scale < 1; }), adds_rows(site.shape(0), values)};
+          std::ranges::any_of(values, [](float scale) { return scale < 1; }), !adds_rows(site.shape(0), values)};
 }
 
 std::string enlarged(Draft& draft, const std::string& input, const std::string& growth) {
@@ -48,13 +49,17 @@ std::string enlarged(Draft& draft, const std::string& input, const std::string& 
 }
 
 /// The same beside an axis more, which grows: ONNX Runtime copies where no size changes, as of 5 rows times 1.1, though the
-/// second is the first again then.
+/// second is the first again then. It stands behind batch and channels, since OpenVINO resizes no other axes than those.
 std::string enlarged_beside_another(Draft& draft, const std::string& input, const std::string& growth) {
-  const Draft::Attributes along_first{GraphBuilder::attribute("axis", int64_t{0})};
+  constexpr int64_t kAxis = 2;
+  const auto along = [](int64_t axis) { return Draft::Attributes{GraphBuilder::attribute("axis", axis)}; };
+  const std::string zero = draft.add_ints({0}), axis = draft.add_ints({kAxis});
   const std::string two = draft.add_constant(Tensor::of<float>({1}, std::vector<float>{2}));
-  const std::string above = draft.add("Unsqueeze", {input, draft.add_ints({0})});
-  const std::string grown = enlarged(draft, above, draft.add("Concat", {two, growth}, along_first));
-  return draft.add("Gather", {grown, draft.add_constant(Tensor::scalar<int64_t>(0))}, along_first);
+  const std::string first = draft.add("Slice", {growth, zero, axis, zero});
+  const std::string rest = draft.add("Slice", {growth, axis, draft.add_ints({std::numeric_limits<int64_t>::max()}), zero});
+  const std::string above = draft.add("Unsqueeze", {input, axis});
+  const std::string grown = enlarged(draft, above, draft.add("Concat", {first, two, rest}, along(0)));
+  return draft.add("Gather", {grown, draft.add_constant(Tensor::scalar<int64_t>(0))}, along(kAxis));
 }
 
 /// Where an axis grows, the nearest element was the one before, where it shrinks the one behind: a node that
@@ -65,7 +70,7 @@ void raise_nearest(Draft& draft, const Scales& scales) {
     const std::string one = draft.add_constant(Tensor::scalar<float>(1));
     const std::string growth = draft.add("Max", {factors, one});
     factors = draft.add("Min", {factors, one});
-    input = scales.adds_rows ? enlarged(draft, input, growth) : enlarged_beside_another(draft, input, growth);
+    input = scales.may_keep_rows ? enlarged_beside_another(draft, input, growth) : enlarged(draft, input, growth);
   }
   draft.set_text(kNearest, scales.may_shrink ? "ceil" : "floor");
   draft.set_input(0, input);

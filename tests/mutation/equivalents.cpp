@@ -66,6 +66,8 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"operands: V read below its layout", "bias_of_heads_of_another_batch", kReshapeBetween},
       {"Expand: size + 6", "bias_of_heads_of_another_batch", kExpandWidens},
       {"tensor scale: beside the other operand", "heads_scaled_apart", kOneNumber},
+      {"reads: another value of the same shape", "difference_of_probabilities_that_lie_otherwise", kShift},
+      {"reads: another value of the same shape", "sum_of_probabilities_moved_behind", kShift},
       {"Reshape: sizes exchanged", "*rows_joined_", kReshapeBehind},
       {"Transpose: two axes exchanged", "rows_joined_factor", kUnitAxes},
       {"Transpose: two axes exchanged", "rows_parted_factor", kUnitAxes},
