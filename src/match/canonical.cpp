@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -77,17 +77,17 @@ bool drops_nothing(const Node& node, Facts& facts) {
 /// By operator of two operands: the number that leaves the second as it is where the first holds it, and the other way round;
 /// nullopt where none does.
 using NeutralNumbers = std::array<std::optional<double>, 2>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr OperatorMap<NeutralNumbers> kNeutral(std::to_array<OperatorMap<NeutralNumbers>::Row>({
     {"Add", {0, 0}},
+    {"Sum", {0, 0}},
     {"Sub", {std::nullopt, 0}},
     {"Mul", {1, 1}},
     {"Div", {std::nullopt, 1}},
     {"Pow", {std::nullopt, 1}},
     {"Or", {0, 0}},
     {"And", {1, 1}},
-    {"Max", {-kInfinity, -kInfinity}},
-    {"Min", {kInfinity, kInfinity}},
+    {"Max", {-INFINITY, -INFINITY}},
+    {"Min", {INFINITY, INFINITY}},
 }));
 
 /// True if NODE's input number NUMBER is the number that leaves the other operand as it is.
@@ -367,7 +367,7 @@ Value& seen_through(Value& value, const Search& search) {
 }
 
 bool is_always(const Node&, Facts&) { return true; }
-bool takes_one(const Node& node, Facts&) { return node.inputs.size() == 1; }
+bool takes_one(const Node& node, Facts& facts) { return node.inputs.size() == 1 || is_neutral(node, 1, facts); }
 bool is_neutral_behind(const Node& node, Facts& facts) { return is_neutral(node, 1, facts); }
 bool keeps_shape(const Node& node, Facts& facts) { return same_shape(*node.inputs[0], *node.outputs[0], facts); }
 bool slices_nothing(const Node& node, Facts& facts) { return steps_are_one(node, facts) && keeps_shape(node, facts); }

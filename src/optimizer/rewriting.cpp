@@ -47,8 +47,7 @@ class Round {
   /// WRITTEN: names of the nodes that rewrites made so far.
   Round(Model& model, const OptimizeOptions& options, std::unique_ptr<ModelGraph> view, std::set<std::string>& written,
         int& left, Report& report)
-      : model_(model),
-        options_(options),
+      : options_(options),
         view_(std::move(view)),
         facts_(*view_, *model.tensors),
         written_(written),
@@ -213,7 +212,6 @@ class Round {
     if (std::ranges::find(report_.not_raised, reason) == report_.not_raised.end()) report_.not_raised.push_back(reason);
   }
 
-  Model& model_;
   const OptimizeOptions& options_;
   std::unique_ptr<ModelGraph> view_;
   Facts facts_;
