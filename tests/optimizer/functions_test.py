@@ -218,10 +218,20 @@ def fused(attn_opt, model, folder):
     return made, sum(node.op_type == "Attention" and node.domain == "" for node in nodes)
 
 
+def is_alike(one, other, least_tolerance):
+    tolerance = max(least_tolerance, 2e-2 if one.dtype == np.float16 else 1e-4)
+    is_number = ~np.isnan(one)  # a row without a key is NaN in the model and 0 in the operator
+    return one.shape == other.shape and np.allclose(one[is_number], other[is_number], rtol=tolerance, atol=tolerance)
+
+
 def differences(name, before, after, feeds, least_tolerance=0.0):
+    told = results(by_runtime, before, feeds)
     for run in (by_runtime, by_reference):
         expected = results(run, before, feeds)
-        if expected is None:
+        # Where the two give the model itself another meaning, ONNX Runtime's is asked for alone.
+        both = zip(told, expected) if told and expected else ()
+        is_disputed = not all(is_alike(one, other, least_tolerance) for one, other in both)
+        if expected is None or is_disputed:
             continue
         try:
             actual = run(after, feeds)
@@ -229,9 +239,7 @@ def differences(name, before, after, feeds, least_tolerance=0.0):
             yield f"{name}: {run.__name__}: {str(error)[:300]}"
             continue
         for value, one, other in zip(before.graph.output, expected, actual):
-            tolerance = max(least_tolerance, 2e-2 if one.dtype == np.float16 else 1e-4)
-            is_number = ~np.isnan(one)  # a row without a key is NaN in the model and 0 in the operator
-            if one.shape != other.shape or not np.allclose(one[is_number], other[is_number], rtol=tolerance, atol=tolerance):
+            if not is_alike(one, other, least_tolerance):
                 yield f"{name}: {run.__name__}: '{value.name}' differs"
 
 
