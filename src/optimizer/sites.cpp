@@ -133,8 +133,17 @@ std::vector<size_t> lines_around(const FoundSites& found, const Report& report) 
   return around;
 }
 
-/// True if LINE is of nodes that only join what other sites make.
-bool is_covered(const SiteReport& line) { return line.miss_id == kNotAttention && line.op != "Softmax" && line.op != "Exp"; }
+/// The numbers of the lines of REPORT that are no sites any more: another makes their output, or they only join what others
+/// make.
+std::unordered_set<size_t> covered_lines(const FoundSites& found, const Report& report) {
+  std::unordered_set<size_t> covered;
+  for (const MatchedSite& site : found.matched) {
+    const SiteReport& line = report.sites[site.report];
+    if (line.miss_id == kNotAttention && (site.match.insert_before->removed || line.op == "Concat"))
+      covered.insert(site.report);
+  }
+  return covered;
+}
 
 }  // namespace
 
@@ -142,6 +151,7 @@ void merge_lines(const FoundSites& found, Report& report) {
   const std::vector<size_t> around = lines_around(found, report);
   for (size_t i = 0; i < around.size(); ++i)
     if (around[i] != i) merge(std::move(report.sites[i]), report.sites[around[i]]);
+  const std::unordered_set<size_t> covered = covered_lines(found, report);
   std::unordered_set<const Node*> fused;
   for (size_t i = 0; i < report.sites.size(); ++i)
     if (report.sites[i].outcome == Outcome::kFused) fused.insert(found.anchors[i]);
@@ -153,7 +163,7 @@ void merge_lines(const FoundSites& found, Report& report) {
     if (around[i] != i) continue;
     if (site.outcome == Outcome::kFused) {
       lines.push_back(std::move(site));
-    } else if (!anchor->removed && !fused.contains(anchor) && !is_covered(site)) {
+    } else if (!anchor->removed && !fused.contains(anchor) && !covered.contains(i)) {
       if (anchor == last)
         merge(std::move(site), lines.back());
       else
