@@ -125,7 +125,7 @@ Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
   if (!node || node->inputs.empty() || !node->inputs[0] || !shape || steps == 0) return nullptr;
   if (const std::vector<int64_t> perm = permutation(*node, shape->size()); !perm.empty())
     return of_transposed(*node, perm, run, steps);
-  if (is_product(*node) && !node->is("Gemm")) return of_product(*node, run);
+  if (is_product(*node)) return of_product(*node, run);
   if (has(*node, Trait::kRegroups)) {
     const Shape merged = merged_shape(*shape, run);
     Value* source = before_regroupings(*node, [&](const Shape& before) { return before == merged; }, facts_);
@@ -166,13 +166,14 @@ Value* AxisMerger::of_product(const Node& product, AxisRun run, const std::vecto
   const MaybeShape made = facts_.shape(*product.outputs[0]);
   const auto factor = factor_of_sum(product, facts_);
   if (!factor || !letters || letters->operands.size() != 2 || !made || letters->result.size() != made->size()) return nullptr;
+  if (factors_added_up(product, facts_)) return nullptr;  // of which there may be axes without a letter
   Shape moved = *made;
   if (!perm.empty()) letters->result = letters_of_axes(perm, letters->result);
   for (size_t axis = 0; axis < perm.size(); ++axis) moved[axis] = (*made)[static_cast<size_t>(perm[axis])];
   const std::string merged = letters->result.substr(run.first, run.count);
   const Shape sizes(moved.begin() + static_cast<std::ptrdiff_t>(run.first),
                     moved.begin() + static_cast<std::ptrdiff_t>(run.first + run.count));
-  std::vector<Value*> operands(product.inputs.begin(), product.inputs.end());
+  std::vector<Value*> operands = operands_of(product, facts_);
   for (size_t i = 0; i < 2; ++i) {
     std::string& term = letters->operands[i];
     if (term.find_first_of(merged) == std::string::npos) continue;

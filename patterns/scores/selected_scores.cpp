@@ -59,9 +59,9 @@ class PickedScores {
       Value* source = above(*node->inputs[0], static_cast<size_t>(perm[axis]), steps - 1);
       return source ? inner_.transposed(source, perm) : nullptr;
     }
+    if (factors_added_up(*node, facts_)) return of_sum(*node, axis, steps);
     if (is_product(*node)) return of_product(*node, axis);
     if (has(*node, Trait::kRegroups) && node->input(0)) return of_regrouped(*node, axis, steps);
-    if (factors_added_up(*node, facts_)) return of_sum(*node, axis, steps);
     return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
   }
 
