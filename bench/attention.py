@@ -37,6 +37,17 @@ def session_and_inputs(batch, heads, kv_heads, queries, keys, width, mask):
     return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]), feeds
 
 
+def turn_of(session, feeds, runs):
+    """Milliseconds of CPU time of each of RUNS runs; one before them is not counted."""
+    session.run(None, feeds)
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        session.run(None, feeds)
+        times.append(1e3 * (time.process_time() - start))
+    return times
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -48,17 +59,13 @@ def main():
         if name not in arguments.cases:
             continue
         session, feeds = session_and_inputs(*map(int, sizes), mask)
-        session.run(None, feeds)
+        # As many runs as take 30 ms: in its first few a process still fetches memory, and the clock ticks in microseconds.
+        runs = max(3, round(30 / statistics.median(turn_of(session, feeds, 3))))
         ours, theirs = [], []
         for _ in range(arguments.rounds):
-            printed = subprocess.check_output([arguments.program, name, "3"], text=True)
+            printed = subprocess.check_output([arguments.program, name, str(runs)], text=True)
             ours.append(statistics.median(map(float, printed.split())))
-            times = []
-            for _ in range(3):
-                start = time.process_time()
-                session.run(None, feeds)
-                times.append(1e3 * (time.process_time() - start))
-            theirs.append(statistics.median(times))
+            theirs.append(statistics.median(turn_of(session, feeds, runs)))
         ratio = statistics.median(t / o for o, t in zip(ours, theirs))
         print(f"{line:36} executor {statistics.median(ours):8.2f} ms   onnxruntime {statistics.median(theirs):8.2f} ms"
               f"   {ratio:.2f}", flush=True)
