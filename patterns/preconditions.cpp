@@ -17,13 +17,22 @@
 namespace attn_opt {
 namespace {
 
+/// True if scores are cast to a type of less range than theirs and the product's, and back: a finite one may be infinite there.
+/// ONNX Runtime leaves such casts out.
+bool have_less_range_by_cast(const Sdpa& sdpa, Facts& facts) {
+  const double lowest = lowest_finite(range_of_scores(sdpa));
+  return lowest > lowest_finite(sdpa.type) && lowest > lowest_finite(facts.type(*sdpa.q.views[0].value));
+}
+
 /// Scores that are not finite under a mask that is added make NaN, which a guard makes 0: hidden, NaN becomes a number alone.
-std::optional<Precondition> scores_finite(const Sdpa& sdpa) {
+std::optional<Precondition> scores_finite(const Sdpa& sdpa, Facts& facts) {
   constexpr const char* kId = "scores-finite";
   if (sdpa.hides_nan) return Precondition{kId, false, "a guard makes NaN 0"};
   const auto is_laid_over = [](const ScoreTerm& term) { return is_fill(term) && !term.is_added; };
   if (std::ranges::any_of(sdpa.terms, is_laid_over)) return Precondition{kId, false, "a Where hides masked scores"};
   if (sdpa.less_largest_of_all) return Precondition{kId, false, "the largest of all scores is subtracted from each"};
+  if (have_less_range_by_cast(sdpa, facts))
+    return Precondition{kId, false, "scores are cast to " + type_name(range_of_scores(sdpa)) + ", whose range they may leave"};
   if (std::ranges::none_of(sdpa.terms, &ScoreTerm::is_added)) return std::nullopt;
   return Precondition{kId, false, "masked scores are hidden, which the model adds -inf to", true};
 }
@@ -53,14 +62,10 @@ bool loses_hidden_scores(const ScoreTerm& term, DataType type, Facts& facts) {
   return contents.may_hold_lowest || contents.least <= kHiding;
 }
 
-/// True if TERM hides scores with a number that is -inf in a narrower type alone, which the scores are cast to and back: ONNX
-/// Runtime leaves such casts out.
+/// True if TERM hides scores with a number that is -inf in a narrower type alone, which the scores are cast to and back.
 bool is_infinite_by_cast(const ScoreTerm& term, const Sdpa& sdpa, Facts& facts) {
+  if (!have_less_range_by_cast(sdpa, facts) || term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) return false;
   const double lowest = lowest_finite(range_of_scores(sdpa));
-  const DataType of_product = facts.type(*sdpa.q.views[0].value);
-  if (lowest <= lowest_finite(sdpa.type) || lowest <= lowest_finite(of_product) || term.kind == ScoreTerm::Kind::kFloor ||
-      keeps_first_key(term))
-    return false;
   if (!is_bias(term)) return std::isfinite(term.fill) && term.coefficient * term.fill < lowest;
   const MaskContents contents = mask_contents(*term.value, facts);
   const double least = std::min(term.coefficient * contents.least, term.coefficient * contents.greatest);
@@ -293,7 +298,7 @@ std::optional<Precondition> rows_keep_a_key_of_kernel(const Sdpa& sdpa, Facts& f
 
 std::vector<Precondition> preconditions_of(const Sdpa& sdpa, MatchContext& context) {
   std::vector<Precondition> found;
-  if (auto finite = scores_finite(sdpa)) found.push_back(*finite);
+  if (auto finite = scores_finite(sdpa, context.facts)) found.push_back(*finite);
   if (auto rows = rows_keep_a_key(sdpa, context.facts)) found.push_back(*rows);
   if (auto range = exp_in_range(sdpa)) found.push_back(*range);
   if (auto within = scores_within_clamp(sdpa)) found.push_back(*within);

@@ -108,6 +108,8 @@ def breached(probes, arrays, dtype):
 
 def covered(difference, assumed, facts):
     """Does an assumption that the report lists, and this feed breaches, cover DIFFERENCE?"""
+    if "sizes-equal" in assumed and difference.worst:  # other numbers; of another shape is wrong
+        return True
     if assumed & {"scores-finite", "rows-keep-a-key"} and 2 * facts["largest"] > -facts["fill"] + DEEP:
         return True  # the highest fill does not absorb every score, which both say of it
     if "scores-finite" in assumed and not facts["finite"]:

@@ -88,6 +88,7 @@ class Judge:
             given = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role in ("float", "past")]
             types = [np.dtype(i.name) for i in (a.dtype for a in given)] or [np.dtype(np.float32)]
             facts = compare.breached(probes, given, min(types, key=lambda t: t.itemsize))
+            facts["finite"] &= facts["largest"] < np.finfo(np.float16).max or "through-half" not in drawn.graph.notes
             facts["fill"] = max((float(note[5:]) for note in drawn.graph.notes if note.startswith("fill=")), default=-np.inf)
             facts["adds_up_queries"] = "probabilities-transposed" in drawn.graph.notes
             kept.append(Run(position, feed, before, exact, others, facts, "second=crossing" in drawn.graph.notes))
@@ -154,12 +155,16 @@ class Judge:
             return [] if is_known or not original.get() else [Finding(drawn.seed, f"{prefix}load {runtime}", brief(error), **made)]
         found = {}
         for run in runs:
-            finding = self.on_feed(drawn, after, (original, raised), run, prefix, runtime, made)
+            breached = set(made["assumed"])
+            if not tool.takes_for_equal(drawn.model, run.feed.arrays):
+                breached.discard("sizes-equal")
+            finding = self.on_feed(drawn, after, (original, raised), run, prefix, runtime, made, breached)
             if finding:
                 found.setdefault(finding.kind, finding)
         return list(found.values())
 
-    def on_feed(self, drawn, after, originals, run, prefix, runtime, made):
+    def on_feed(self, drawn, after, originals, run, prefix, runtime, made, breached):
+        """BREACHED: what is assumed, without that sizes are equal which are so here."""
         original = originals[0]
         if run.feed.kind == "zero" and "sizes-not-empty" in made["assumed"]:
             return None
@@ -181,11 +186,11 @@ class Judge:
                 return Finding(drawn.seed, f"{prefix}output {runtime}", f"no output {name}", where, **made)
             unit = SINGLE if runtime == "openvino" else 0.0
             difference = run.difference(name, results[name], unit)
-            if not difference or compare.covered(difference, set(made["assumed"]), run.facts):
+            if not difference or compare.covered(difference, breached, run.facts):
                 continue
             if not self.rounded_difference(drawn, run, name, results[name]):
                 continue
-            if runtime != "ort-off" and any(self.is_off(one, run, name, difference, made["assumed"]) for one in originals):
+            if runtime != "ort-off" and any(self.is_off(one, run, name, difference, breached) for one in originals):
                 continue
             if runtime == "openvino" and has_square_heads(drawn, run):
                 self.count("off in OpenVINO, which mistakes as many queries as heads")
@@ -238,7 +243,7 @@ class Judge:
             return bool(mine)
         rest = copy.copy(difference)
         rest.bad = difference.bad & ~mine.bad
-        return compare.covered(rest, set(assumed), run.facts)
+        return compare.covered(rest, assumed, run.facts)
 
 
 class Lazy:

@@ -100,3 +100,13 @@ class ToolRun:
     @property
     def assumed(self):
         return {p["id"] for site in self.fused for p in site["preconditions"] if not p["proven"]}
+
+    def takes_for_equal(self, model, arrays):
+        """Does it assume that two sizes are equal which are not, where the axes of ARRAYS, inputs of MODEL, tell both?"""
+        sizes = {f"?{name}.{axis}": size for name, array in arrays.items() for axis, size in enumerate(array.shape)}
+        for given in model.graph.input:
+            dims = given.type.tensor_type.shape.dim
+            sizes.update({dim.dim_param: size for dim, size in zip(dims, arrays[given.name].shape) if dim.dim_param})
+        equal = [p["detail"] for site in self.fused for p in site["preconditions"] if p["id"] == "sizes-equal" and not p["proven"]]
+        sides = [tuple(map(sizes.get, equation.split(" = "))) for equation in equal]
+        return any(one != other for one, other in sides if one is not None and other is not None)
