@@ -40,6 +40,37 @@ std::string of_constant(DataType type, const std::vector<double>& elements) {
   return held.may_hold_minus_inf ? kMinusInf : kNone;
 }
 
+/// The ends of integers i, [?], which NODES compute from c (bool), n (int64) and s (float [keys]), cast to float; "any" if they
+/// may be any.
+std::string ends(const std::string& nodes) {
+  FactsCase c(
+      "(bool[4] c, int64[4] n, float[keys] s) => (float[x] m) "
+      "<int64 zero = {0}, int64 one = {1}, int64 down = {-1}, int64 two = {2}, int64[2] few = {-3, 7}, int32 near = "
+      "{2000000000}> {"
+      "shape = Shape (s) axes = Constant <value = int64[1] {0}> () keys = Squeeze (shape, axes)" +
+      nodes + "m = Cast <to = 1> (i)}");
+  if (!c.view) return "no model";
+  const MaskContents held = mask_contents(*c.view->main().find("m"), *c.facts);
+  return held.least < -0x1p60 ? "any"
+                              : std::to_string(std::llround(held.least)) + " to " + std::to_string(std::llround(held.greatest));
+}
+
+TEST(MaskContents, Integers) {
+  EXPECT_EQ(ends("i = Range (zero, keys, one)"), "0 to 2147483648") << "rounded to float";
+  EXPECT_EQ(ends("i = Range (keys, zero, down)"), "0 to 2147483648") << "no key, and none but 0 then";
+  EXPECT_EQ(ends("r = Range (zero, keys, one) i = Sub (r, keys)"), "-2147483648 to 2147483648");
+  EXPECT_EQ(ends("r = Range (zero, keys, one) d = Sub (r, keys) i = Abs (d)"), "0 to 2147483648");
+  EXPECT_EQ(ends("t = Cast <to = 7> (c) i = CumSum (t, zero)"), "0 to 2147483648");
+  EXPECT_EQ(ends("t = Cast <to = 7> (c) i = Mul (t, down)"), "-1 to 0");
+  EXPECT_EQ(ends("i = Neg (few)"), "-7 to 3");
+  EXPECT_EQ(ends("t = Cast <to = 7> (c) w = Mul (t, two) i = Min (w, one)"), "0 to 1");
+  EXPECT_EQ(ends("i = Where (c, one, two)"), "1 to 2");
+  EXPECT_EQ(ends("t = Cast <to = 6> (c) p = Mul (t, near) i = Cast <to = 7> (p)"), "0 to 2000000000");
+  EXPECT_EQ(ends("i = Identity (n)"), "any");
+  EXPECT_EQ(ends("i = Range (zero, two, n)"), "any") << "no step is known";
+  EXPECT_EQ(ends("t = Cast <to = 6> (c) p = Mul (t, near) r = Add (p, p) i = Cast <to = 7> (r)"), "any") << "beyond int32";
+}
+
 TEST(MaskContents, Constants) {
   using P = onnx::TensorProto;
   EXPECT_EQ(of_constant(P::FLOAT, {0, -1e4, -1e38}), kNone);

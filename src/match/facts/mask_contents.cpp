@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "src/match/facts/integer_range.h"
 
 namespace attn_opt {
 namespace {
@@ -152,7 +153,10 @@ class Follower {
     Value* source = node.input(0);
     if (!source) return {};
     const DataType from = facts_.type(*source);
-    if (!is_floating(from)) return of_integers(from, to);
+    if (!is_floating(from)) {
+      const auto range = from == onnx::TensorProto::BOOL ? std::nullopt : integer_range(*source, facts_);
+      return range ? of_range(range->least, range->greatest, to) : of_integers(from, to);
+    }
     Contents contents = follow(source);
     if (largest_finite(to) < largest_finite(from)) return narrowed(contents, to);
     if (lowest_finite(to) == lowest_finite(from)) return contents;
