@@ -208,6 +208,18 @@ class Search {
 
 Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run(); }
 
+bool leads_alone_to(const Reader& reader, const Node& end, Facts& facts) {
+  Reader next = reader;
+  for (int step = 0; step < kMaxRoundTrip && next.node; ++step) {
+    if (next.node == &end) return true;
+    const bool moves = has(*next.node, Trait::kKeepsAll) || next.node->is("Cast");
+    const Readers readers = moves && next.input == 0 ? readers_of(*next.node->outputs[0], facts) : Readers();
+    if (!readers.only_one()) return false;
+    next = readers.all[0];
+  }
+  return false;
+}
+
 bool is_made_of(const Value& value, const Value& source) {
   std::unordered_set<const Value*> seen{&value};
   std::vector<const Value*> pending{&value};

@@ -29,6 +29,9 @@ struct Readers {
 /// these nodes or readers: the shape of a Reshape.
 Readers readers_of(Value& value, Facts& facts);
 
+/// True if READER is END, or makes by moves and casts alone what END alone reads.
+bool leads_alone_to(const Reader& reader, const Node& end, Facts& facts);
+
 /// True if VALUE is SOURCE, which a node makes, or computed from it.
 bool is_made_of(const Value& value, const Value& source);
 

@@ -207,7 +207,7 @@ class ProbabilityWalker {
   /// Who reads VALUE_: what adds up its products with V, where these are elementwise, in the place of the Muls.
   Readers readers_here() const {
     Readers readers = readers_of(*value_, facts_);
-    if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return reader.node == sum_; });
+    if (sum_) std::erase_if(readers.all, [this](const Reader& reader) { return leads_alone_to(reader, *sum_, facts_); });
     if (const auto keys = keys_wherever()) take_sums(readers, *keys, facts_);
     if (branch_at_ == value_) ways_here().keep_branch(readers, *branch_);
     return readers;
@@ -277,7 +277,7 @@ class ProbabilityWalker {
     const Node* unread = unread_weights(*value_, context_);
     // Another reader than was followed may change it; what divides behind a product is this softmax, taken for another there.
     if (!unread) unread = unread_weights(*softmax_, context_);
-    if (!unread && divided_late_ && !readers.all.empty()) unread = readers.all.back().node;
+    if (!unread && divided_late_) unread = readers.all.empty() ? divided_late_ : readers.all.back().node;
     if (unread && !facts_.shape(*value_))
       return missed("softmax.unknown-rank", unread, "the rank of '" + value_->name + "' is not known", walk_.peeled);
     if (unread) return missed("probabilities.operator", unread, unread->op(), walk_.peeled);

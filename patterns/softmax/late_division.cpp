@@ -45,8 +45,9 @@ std::vector<ReadWeights> weights_behind(FactorSide operand, Node& reader, MatchC
 /// What a node divides, which is made of a product with V by moves and linear maps.
 class DividedRows {
  public:
-  DividedRows(Node& division, size_t numerator, MatchContext& context)
-      : division_(division), numerator_(numerator), context_(context) {}
+  /// Of weights that are WANTED, if that is not null.
+  DividedRows(Node& division, size_t numerator, const Value* wanted, MatchContext& context)
+      : division_(division), numerator_(numerator), wanted_(wanted), context_(context) {}
 
   std::optional<SoftmaxSite> find() { return above(numerator()); }
 
@@ -115,8 +116,10 @@ class DividedRows {
       const auto whole = operand ? value_product(product, *operand, context_) : tl::unexpected(Miss());
       const auto maps = whole ? factor_maps(*operand, *whole, context_.facts) : std::nullopt;
       if (!maps) continue;
-      for (const ReadWeights& weights : weights_behind(maps->probabilities, division_, context_))
+      for (const ReadWeights& weights : weights_behind(maps->probabilities, division_, context_)) {
+        if (wanted_ && wanted_ != weights.terms.value) continue;
         if (auto site = divided_by_sums(weights, *maps, maker); site && enter_maps(*site)) return site;
+      }
     }
     return std::nullopt;
   }
@@ -166,6 +169,7 @@ class DividedRows {
 
   Node& division_;
   size_t numerator_;
+  const Value* wanted_;
   MatchContext& context_;
   std::vector<RowMap> maps_;  ///< from what is divided upwards
   int visits_ = 0;
@@ -176,8 +180,8 @@ class DividedRows {
 bool moved_before_division(SoftmaxSite& softmax, MatchContext& context) {
   Node& division = *softmax.divided->producer;
   for (size_t numerator = 0; numerator < (division.is("Div") ? 1U : 2U); ++numerator) {
-    auto site = divided_moved_product(division, numerator, context);
-    if (!site || site->product != softmax.product || site->output != softmax.output) continue;
+    auto site = DividedRows(division, numerator, softmax.output, context).find();
+    if (!site || site->product != softmax.product) continue;
     softmax.moved = site->moved;
     softmax.maps = std::move(site->maps);
     return true;
@@ -210,7 +214,7 @@ bool has_known_sizes(const SoftmaxSite& softmax, const ProbabilityWalk& walk, co
 }  // namespace
 
 std::optional<SoftmaxSite> divided_moved_product(Node& node, size_t numerator, MatchContext& context) {
-  return DividedRows(node, numerator, context).find();
+  return DividedRows(node, numerator, nullptr, context).find();
 }
 
 bool is_divided_late(const SoftmaxSite& softmax, const ProbabilityWalk& walk) {
@@ -233,7 +237,7 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   if (hides_nan && are_exponentials) return miss("the exponentials are changed before the product");
   const bool may_be_moved = std::ranges::all_of(walk.steps, &LinearStep::is_number) && !walk.sinks;
   if (softmax.moved) return may_be_moved ? Matched<void>() : miss("the exponentials are changed before the product");
-  if (!has_known_sizes(softmax, walk, output, context.facts)) return miss("sizes that are not known to be equal");
+  const bool are_known = has_known_sizes(softmax, walk, output, context.facts);
   std::vector<Role> roles = output.roles;
   if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
   const ScoreLayout& layout = reading.value_product.probabilities;
@@ -243,10 +247,10 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   const size_t rank = context.facts.shape(*softmax.output).known().size();
   const bool has_rows = roles.size() == rank && *rows == Role::kRow && *features == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
-  if (!keeps_order || !has_rows) {
+  if (!are_known || !keeps_order || !has_rows) {
     const bool is_plain = may_be_moved && !softmax.values && !softmax.swapped;
-    const bool is_moved = is_plain && moved_before_division(softmax, context);
-    return is_moved ? Matched<void>() : miss("the sums do not lie as the rows of the product do");
+    if (is_plain && moved_before_division(softmax, context)) return {};
+    return miss(are_known ? "the sums do not lie as the rows of the product do" : "sizes that are not known to be equal");
   }
   output.value = softmax.divided;
   output.roles = std::move(roles);
