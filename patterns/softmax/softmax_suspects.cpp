@@ -177,6 +177,7 @@ bool is_weight(Value& value, Facts& facts) {
 
 bool is_computed_product(const Node& node, Facts& facts) {
   const auto is_computed = [&](Value* input) { return input && !is_weight(*input, facts); };
+  if (node.is("Conv")) return node.input(0) && is_computed(node.input(0)) && is_computed(node.input(1));
   if (!makes_product(node, facts)) return false;
   if (const Node* pairs = pairs_multiplied(node, facts)) return std::ranges::all_of(pairs->inputs, is_computed);
   if (std::ranges::count_if(operands_of(node, facts), is_computed) < 2) return false;
