@@ -80,13 +80,28 @@ Untransposed untransposed(Value& value, Facts& facts) {
   return seen;
 }
 
-std::optional<size_t> axis_in_swapped(Value& value, size_t behind, Value& made, Facts& facts) {
-  Untransposed from = untransposed(value, facts);
-  const Untransposed to = untransposed(made, facts);
-  if (from.value != to.value) return std::nullopt;
-  if (from.at == to.at) return behind;
-  if (from.at.size() > 1) std::swap(from.at[from.at.size() - 2], from.at.back());
-  return from.at == to.at ? std::optional(behind < 2 ? 1 - behind : behind) : std::nullopt;
+/// How many axes lie behind the one in what MOVE makes that lies BEHIND axes before the last in what it reads; nullopt if that
+/// is regrouped.
+std::optional<size_t> axis_behind_move(const Node& move, size_t behind, Facts& facts) {
+  const MaybeShape before = facts.shape(*move.inputs[0]), after = facts.shape(*move.outputs[0]);
+  if (!before || !after || behind >= before->size()) return std::nullopt;
+  const auto origins = move.is("Transpose") ? std::optional(permutation(move, facts)) : unit_moves(*before, *after);
+  if (!origins) return std::nullopt;
+  const auto found = std::ranges::find(*origins, std::ssize(*before) - 1 - static_cast<int64_t>(behind));
+  return found == origins->end() ? std::nullopt : std::optional(static_cast<size_t>(origins->end() - found - 1));
+}
+
+std::optional<size_t> axis_in_moved(Value& value, size_t behind, Value& made, Facts& facts) {
+  std::vector<const Node*> moves;  // last first
+  const Value& first = canonical(value, facts);
+  for (Value* seen = &canonical(made, facts); seen != &first; seen = &canonical(*moves.back()->inputs[0], facts)) {
+    const bool is_moved = seen->producer && (seen->producer->is("Transpose") || has(*seen->producer, Trait::kRegroups));
+    if (!is_moved || moves.size() == kMaxTogether) return std::nullopt;
+    moves.push_back(seen->producer);
+  }
+  std::optional<size_t> at = behind;
+  for (size_t i = moves.size(); i-- > 0 && at;) at = axis_behind_move(*moves[i], *at, facts);
+  return at;
 }
 
 Value* swapped_from(Node& node, Facts& facts) {

@@ -39,18 +39,23 @@ std::optional<Reader> WayReader::product_at_end(const Reader& first, const Reade
   if (multiplies(*first.node, *first.read, facts_)) return first;
   const Node* next = readers.all.size() > 1 ? first.node : nullptr;
   for (int step = 0; next && next->is("Transpose") && step < kMaxTogether; ++step) {
-    Readers further = readers_of(*next->outputs[0], facts_);
-    const auto keys = keys_in(*next->outputs[0]);
-    if (keys) take_sums(further, *keys, facts_);
+    const Readers further = summed_readers_of(*next->outputs[0]);
     next = further.only_one() ? further.all[0].node : nullptr;
-    if (next && keys && multiplies(*next, *further.all[0].read, facts_)) return further.all[0];
+    if (next && keys_in(*further.all[0].read) && multiplies(*next, *further.all[0].read, facts_)) return further.all[0];
   }
   return std::nullopt;
 }
 
-/// How many axes lie behind the keys of MADE, which is the probabilities or those with their last two axes swapped.
+/// How many axes lie behind the keys of MADE, which is the probabilities or those with their axes moved.
 std::optional<size_t> WayReader::keys_in(Value& made) const {
-  return keys_ ? axis_in_swapped(value_, *keys_, made, facts_) : std::nullopt;
+  return keys_ ? axis_in_moved(value_, *keys_, made, facts_) : std::nullopt;
+}
+
+/// Who reads MADE: what adds up its products with V, where these are elementwise, in the place of the Muls.
+Readers WayReader::summed_readers_of(Value& made) const {
+  Readers readers = readers_of(made, facts_);
+  if (const auto keys = keys_in(made)) take_sums(readers, *keys, facts_);
+  return readers;
 }
 
 void WayReader::keep_readable(std::vector<Way>& ways) const {
@@ -91,7 +96,7 @@ std::optional<Reader> WayReader::product_behind(const Reader& first) const {
       continue;
     }
     if (!may_be_on_branch(*next.node) || next.node->outputs.size() != 1) return std::nullopt;
-    const Readers further = readers_of(*next.node->outputs[0], facts_);
+    const Readers further = summed_readers_of(*next.node->outputs[0]);
     if (further.is_output || further.all.empty()) return std::nullopt;
     for (const Reader& behind : further.all)
       if (std::ranges::find(pending, behind.node, &Reader::node) == pending.end()) pending.push_back(behind);
@@ -99,11 +104,12 @@ std::optional<Reader> WayReader::product_behind(const Reader& first) const {
   return product;
 }
 
-Branches WayReader::branches(const Readers& readers) const {
+Branches WayReader::branches(const Readers& readers, bool by_moves) const {
   std::vector<Way> all;
   for (const Reader& reader : readers.all)
     if (const auto product = product_behind(reader)) all.push_back({reader, *product});
-  if (std::ranges::none_of(all, has_steps)) return {};
+  const auto is_behind = [&](const Way& way) { return by_moves ? !product_at_end(way.first, readers) : has_steps(way); };
+  if (std::ranges::none_of(all, is_behind)) return {};
   Branches found{all, readers.is_output || all.size() < readers.all.size()};
   keep_readable(found.ways);
   if (found.ways.size() < 2) return {};

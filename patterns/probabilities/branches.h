@@ -19,7 +19,7 @@ struct Way {
 
 /// Ways to several products.
 struct Branches {
-  std::vector<Way> ways;     ///< empty if there are not several, or all read the probabilities as they are
+  std::vector<Way> ways;     ///< empty if there are not several, or none is behind what is asked for
   bool others_read = false;  ///< some lead to none of these products
 };
 
@@ -36,12 +36,14 @@ class WayReader {
   std::optional<Reader> product_at_end(const Reader& first, const Readers& readers) const;
   /// Leaves those of WAYS whose products sum over the keys, first to last, or one if there are none.
   void keep_readable(std::vector<Way>& ways) const;
-  Branches branches(const Readers& readers) const;
+  /// Of which one is behind steps, or BY_MOVES behind moves that are no chain of swaps.
+  Branches branches(const Readers& readers, bool by_moves) const;
   /// Leaves those of READERS behind which PRODUCT is.
   void keep_branch(Readers& readers, const Node& product) const;
 
  private:
   std::optional<size_t> keys_in(Value& made) const;
+  Readers summed_readers_of(Value& made) const;
   std::optional<Reader> product_behind(const Reader& first) const;
   bool sums_over_keys(const Way& way) const;
 

@@ -52,11 +52,11 @@ class ProbabilityWalker {
     for (int step = 0; step < kMaxProbabilitySteps; ++step) {
       if (walk_.way.empty() || walk_.way.back() != value_) walk_.way.push_back(value_);
       const Readers readers = readers_here();
-      if (takes_branch(readers)) continue;
-      if (pass_idle_guard(readers) || pass_guard(readers) || pass_step(readers) || pass_infinity_guard(readers) ||
-          pass_joint_step(readers))
+      if (takes_branch(readers, false) || pass_idle_guard(readers) || pass_guard(readers) || pass_step(readers) ||
+          pass_infinity_guard(readers) || pass_joint_step(readers))
         continue;
       if (ends_in_segments(readers) || (parts_axes_ && ends_in_parted_axes(readers))) return walk_;
+      if (takes_branch(readers, true)) continue;
       ATTN_OPT_MATCH(Node * next, next_node(readers));
       if (multiplies(*next, *value_, facts_)) {
         walk_.product = next;
@@ -219,10 +219,10 @@ class ProbabilityWalker {
 
   WayReader ways_here() const { return {*value_, keys_wherever(), keys_from_last().has_value(), context_}; }
 
-  /// True if READERS lead to several products, one of them behind steps of its own: those of one are followed alone.
-  bool takes_branch(const Readers& readers) {
+  /// True if READERS lead to several products, one of them behind steps of its own, or BY_MOVES: those of one are followed alone.
+  bool takes_branch(const Readers& readers, bool by_moves) {
     if (readers.all.size() < 2 || divided_late_ || branch_at_ == value_) return false;
-    const Branches found = ways_here().branches(readers);
+    const Branches found = ways_here().branches(readers, by_moves);
     if (found.ways.empty()) return false;
     if (found.others_read) note_escape();
     go_on_with(found.ways);
