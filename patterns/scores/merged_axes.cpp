@@ -7,6 +7,7 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/products/products.h"
+#include "patterns/scores/parted_frame.h"
 #include "patterns/scores/peel_form.h"
 #include "src/match/node_forms.h"
 #include "src/match/permutation.h"
@@ -142,7 +143,10 @@ Value* AxisMerger::above(Value& value, AxisRun run, int steps) {
 Value* AxisMerger::of_transposed(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps) {
   const auto from = static_cast<size_t>(perm[run.first]);
   for (size_t i = 1; i < run.count; ++i)
-    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i)) return of_moved_product(node, perm, run);
+    if (perm[run.first + i] != perm[run.first] + static_cast<int64_t>(i)) {
+      Value* product = of_moved_product(node, perm, run);
+      return product ? product : of_moved_elements(node, perm, run, steps);
+    }
   Value* source = above(*node.inputs[0], {from, run.count}, steps - 1);
   std::vector<int64_t> merged;
   for (size_t axis = 0; axis < perm.size(); ++axis) {
@@ -159,6 +163,20 @@ Value* AxisMerger::of_moved_product(const Node& node, std::vector<int64_t> perm,
   if (!product || !is_product(*product)) return nullptr;
   for (int64_t& axis : perm) axis = above.at[static_cast<size_t>(axis)];
   return of_product(*product, run, perm);
+}
+
+Value* AxisMerger::of_moved_elements(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps) {
+  Node* moved = canonical(*node.inputs[0], facts_).producer;
+  Value* parted = moved && has(*moved, Trait::kRegroups) ? with_axes_parted(*moved, context_) : nullptr;
+  if (parted) moved = parted->producer;
+  if (!moved || !has(*moved, Trait::kElementwise)) return nullptr;
+  std::vector<Value*> operands(moved->inputs.begin(), moved->inputs.end());
+  for (Value*& operand : operands) {
+    const MaybeShape own = operand ? facts_.shape(*operand) : nullptr;
+    if (!own || own->size() > perm.size()) return nullptr;
+    operand = inner_.transposed(inner_.raised(operand, perm.size()), perm);
+  }
+  return above(*inner_.again(*moved, operands), run, steps - 1);
 }
 
 Value* AxisMerger::of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm) {

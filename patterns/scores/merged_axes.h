@@ -53,6 +53,8 @@ class AxisMerger {
   Value* of_product(const Node& product, AxisRun run, const std::vector<int64_t>& perm = {});
   /// As of_product(), of what NODE, a Transpose by PERM, and those above it move.
   Value* of_moved_product(const Node& node, std::vector<int64_t> perm, AxisRun run);
+  /// Of what NODE, a Transpose by PERM, moves: operands of what acts in places are moved, and axes parted before.
+  Value* of_moved_elements(const Node& node, const std::vector<int64_t>& perm, AxisRun run, int steps);
   /// OPERAND, of TERM, without the axes of RUN, of SIZES in the product, which repeats it along all of these that it has; null
   /// if it does not.
   Value* without_repeated(Value& operand, std::string& term, const std::string& run, const Shape& sizes);

@@ -25,6 +25,7 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/merged_axes.h"
+#include "patterns/scores/parted_frame.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"
@@ -139,6 +140,8 @@ Ways peel_reshape(Node& node, const ScoreWalk& walk, MatchContext& context) {
   Value* apart = (!before || !keeps_places) && !walk.split ? split_above(node, context) : nullptr;
   if (!apart && !before && !walk.split) apart = parted_above(node, context);
   if (apart) return std::vector{step(walk, *apart, "Reshape(product)")};
+  Value* parted = (!before || !keeps_places) && !walk.split ? with_axes_parted(node, context) : nullptr;
+  if (parted) return std::vector{step(walk, *parted, node.op() + "(axes)")};
   if (!before || !keeps_places)
     return missed("scores.reshape", &node,
                   shape_text(*node.inputs[0], context.facts) + " to " + shape_text(*node.outputs[0], context.facts),
