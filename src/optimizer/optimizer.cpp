@@ -13,6 +13,7 @@
 #include "src/emit/read_sizes.h"
 #include "src/graph/provenance.h"
 #include "src/optimizer/effect.h"
+#include "src/optimizer/equal_nodes.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
 #include "src/optimizer/kv_cache.h"
@@ -44,13 +45,6 @@ struct Reading {
   MatchContext context;
   std::optional<Verifier> verifier;
 };
-
-/// Sizes that SITE takes for equal; empty if it takes none.
-std::string sizes_taken_for_equal(const MatchedSite& site) {
-  for (const Precondition& condition : site.match.sdpa.preconditions)
-    if (condition.id == kSizesEqual && !condition.proven) return condition.detail;
-  return {};
-}
 
 /// What EMISSION stands for: ANCHOR, then the nodes that it leaves dead, from first to last.
 std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor) {
@@ -312,10 +306,12 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   ATTN_OPT_CHECK(check_nodes(*view));
   view->remove_dead();  // a dead reader would have the scores of its site written beside the node
   view->set_edit_opset(options.opset);
+  ATTN_OPT_TRY(const EqualNodes equal, merge_equal_nodes(*view, *model.tensors, options));
   const auto run =
       std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
+  if (!report.changed) equal.undo();
   if (!report.changed && inlining) undo(*inlining, model);
   respelled.restore(model.proto);
   return report;

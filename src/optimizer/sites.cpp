@@ -217,6 +217,12 @@ std::string graph_path(const Graph& graph) {
   return graph_path(*graph.parent()) + "/" + owner.label() + ":" + body;
 }
 
+std::string sizes_taken_for_equal(const MatchedSite& site) {
+  for (const Precondition& condition : site.match.sdpa.preconditions)
+    if (condition.id == kSizesEqual && !condition.proven) return condition.detail;
+  return {};
+}
+
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options) {
   std::vector<const Pattern*> all, chosen;
   for (const auto& pattern : patterns()) all.push_back(pattern.get());

@@ -20,6 +20,9 @@ struct MatchedSite {
   std::string equal_sizes = {};
 };
 
+/// Sizes that SITE takes for equal; empty if it takes none.
+std::string sizes_taken_for_equal(const MatchedSite& site);
+
 /// As OptimizeOptions::trace.
 using MissTrace = decltype(OptimizeOptions::trace);
 
