@@ -40,8 +40,8 @@ struct Untransposed {
 /// VALUE, of which no axis is told where its rank is not known, before Transposes.
 Untransposed untransposed(Value& value, Facts& facts);
 
-/// How many axes lie behind the one of MADE that is, in VALUE, the one with BEHIND axes behind it; nullopt unless nodes that move
-/// axes, or add or leave out some of size 1, make MADE of VALUE.
+/// How many axes lie behind the one of MADE that is, in VALUE, the one with BEHIND axes behind it; nullopt unless nodes that
+/// move axes, or add or leave out some of size 1, make MADE of VALUE.
 std::optional<size_t> axis_in_moved(Value& value, size_t behind, Value& made, Facts& facts);
 
 /// The value of which NODE, a Transpose, with those it reads swaps the last two axes and nothing else; null if there is none.

@@ -55,6 +55,9 @@ class Gelu : public Rewrite {
       ATTN_OPT_DONE(fits(by_tanh(&x), y, context.facts, std::string(kNoMatch)));
       match.peeled = {"Tanh"};
     }
+    const DataType type = context.facts.type(*x);
+    if (type == onnx::TensorProto::DOUBLE)
+      return missed("gelu.type", &node, "'" + x->name + "' is of type " + type_name(type), match.peeled);
     match.values = {{"x", x}, {"y", &y}};
     return match;
   }

@@ -219,7 +219,7 @@ class ProbabilityWalker {
 
   WayReader ways_here() const { return {*value_, keys_wherever(), keys_from_last().has_value(), context_}; }
 
-  /// True if READERS lead to several products, one of them behind steps of its own, or BY_MOVES: those of one are followed alone.
+  /// True if READERS lead to several products, one behind steps of its own, or BY_MOVES: those of one are followed alone.
   bool takes_branch(const Readers& readers, bool by_moves) {
     if (readers.all.size() < 2 || divided_late_ || branch_at_ == value_) return false;
     const Branches found = ways_here().branches(readers, by_moves);

@@ -18,6 +18,7 @@
 
 #include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
+#include "patterns/products/parted_frame.h"
 #include "patterns/products/parted_scores.h"
 #include "patterns/readers.h"
 #include "patterns/scores/branch_scores.h"
@@ -25,7 +26,6 @@
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
 #include "patterns/scores/merged_axes.h"
-#include "patterns/scores/parted_frame.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/pointwise_convolution.h"

@@ -1,5 +1,7 @@
 #include "src/opset/step_rules.h"
 
+#include <limits>
+
 namespace attn_opt {
 namespace {
 
@@ -42,6 +44,20 @@ Obstacle raise_slice(Draft& draft, const RaiseSite&) {
 Obstacle raise_clip(Draft& draft, const RaiseSite& site) {
   if (auto obstacle = move_float(draft, site, "min", 1)) return obstacle;
   return move_float(draft, site, "max", 2);
+}
+
+/// Up to 11 ONNX Runtime computes halves in float, whose ends are -inf and inf among them; the kernel since has the half's own ends
+/// for a bound that is left out.
+Obstacle bound_halves(Draft& draft, const RaiseSite& site) {
+  if (site.type(0) != onnx::TensorProto::FLOAT16) return {};
+  for (const int i : {1, 2}) {
+    if (draft.node().input_size() > i && !draft.node().input(i).empty()) continue;
+    const float infinity = std::numeric_limits<float>::infinity();
+    const auto bound = Tensor::scalar<float>(i == 1 ? -infinity : infinity).cast(onnx::TensorProto::FLOAT16);
+    if (!bound) return "no half is infinite";
+    draft.set_input(i, draft.add_constant(*bound));
+  }
+  return {};
 }
 
 Obstacle raise_pad(Draft& draft, const RaiseSite& site) {
@@ -123,6 +139,7 @@ void add_input_rules(StepRules& rules) {
   rules[{"Split", 13}] = ints_to_input("split");
   rules[{"Slice", 10}] = raise_slice;
   rules[{"Clip", 11}] = raise_clip;
+  rules[{"Clip", 12}] = bound_halves;
   rules[{"Pad", 11}] = raise_pad;
   rules[{"Dropout", 10}] = raise_dropout_mask;
   rules[{"Dropout", 12}] = raise_dropout;

@@ -14,6 +14,7 @@
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
 #include "src/optimizer/taken_branches.h"
+#include "src/rewrite/equal_nodes.h"
 #include "src/verify/read_nodes.h"
 
 namespace attn_opt {
@@ -157,6 +158,20 @@ bool wiring_holds(InlinedModel& inlined) {
   return std::ranges::all_of((*view)->graphs(), [&](const auto& graph) { return read.wiring_fault(graph->nodes()).empty(); });
 }
 
+/// What can be written of VIEW, that of MODEL with CALLS inlined. MISSED: the nodes at which nothing matches.
+WritableSites writable_in(ModelGraph& view, const InlinedCalls& calls, const Model& model, const OptimizeOptions& options,
+                          const std::vector<const Pattern*>& chosen, std::vector<const Node*>& missed) {
+  Facts facts(view, *model.tensors);
+  MatchContext context{view, facts, {}, rules_of(options.emit.target)};
+  Report report;
+  const FoundSites found = find_sites(context, chosen, report);
+  missed = anchors_missed(found);
+  WritableSites sites = writable(calls, found.matched, context, options.emit);
+  sites.lines = report.sites.size();
+  sites.can_be_raised = sites.count == 0 || plan_raise(view, facts, view.edit_opset()).has_value();
+  return sites;
+}
+
 /// What can be written of MODEL with the functions NAMES inlined; nothing if that is no model.
 WritableSites writable_behind(Model& model, const std::set<FunctionName>& names, const OptimizeOptions& options,
                               const std::vector<const Pattern*>& chosen) {
@@ -165,14 +180,10 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   if (!created || !check_nodes(**created)) return {};
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
-  Facts facts(*view, *model.tensors);
-  MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
-  Report report;
-  const FoundSites found = find_sites(context, chosen, report);
-  WritableSites sites = writable(trial.calls, found.matched, context, options.emit);
-  sites.lines = report.sites.size();
-  sites.can_be_raised = sites.count == 0 || plan_raise(*view, facts, view->edit_opset()).has_value();
-  return sites;
+  std::vector<const Node*> missed;
+  WritableSites sites = writable_in(*view, trial.calls, model, options, chosen, missed);
+  if (missed.empty() || !EqualNodes(*view).merge(missed)) return sites;
+  return writable_in(*view, trial.calls, model, options, chosen, missed);
 }
 
 /// The functions that sites cover or share nodes of. Where those that stay hide what a site asks of the values it reads (a

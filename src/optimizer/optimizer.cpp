@@ -13,7 +13,6 @@
 #include "src/emit/read_sizes.h"
 #include "src/graph/provenance.h"
 #include "src/optimizer/effect.h"
-#include "src/optimizer/equal_nodes.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
 #include "src/optimizer/kv_cache.h"
@@ -29,6 +28,7 @@
 #include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
+#include "src/rewrite/equal_nodes.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -46,14 +46,6 @@ struct Reading {
   std::optional<Verifier> verifier;
 };
 
-/// What EMISSION stands for: ANCHOR, then the nodes that it leaves dead, from first to last.
-std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor) {
-  std::vector<const Node*> replaced = {&anchor};
-  replaced.insert(replaced.end(), emission.removed.begin(), emission.removed.end());
-  std::ranges::sort(replaced.begin() + 1, replaced.end(), {}, &Node::position);
-  return replaced;
-}
-
 class Run {
  public:
   /// CALLS: that were inlined in MODEL; null if there are none.
@@ -64,8 +56,7 @@ class Run {
         accepted_(std::move(accepted)),
         view_(std::move(view)),
         calls_(calls),
-        usual_(*view_, *model.tensors, options.emit.target, accepted_, true) {
-    add_verifier(usual_);
+        equal_(*view_) {
     if (options_.draw) graphs_.emplace(*view_, *model_.tensors);
   }
 
@@ -74,15 +65,18 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
-    sites_ = find_sites(usual_.context, chosen, report_, {options_.trace, graphs_ ? &*graphs_ : nullptr});
+    find(chosen);
+    if (const auto missed = anchors_missed(sites_); !missed.empty() && equal_.merge(missed)) find(chosen);
     if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
     merge_lines(sites_, report_);
     if (report_.changed) {
-      declare_output_shapes(*view_, usual_.facts);
+      declare_output_shapes(*view_, usual_->facts);
       if (plan) plan->apply(*view_);
       view_->compact();
+    } else {
+      equal_.undo();
     }
     report_.opset_after = opset_version(model_.proto);
     report_.seconds_match = seconds_since(start) - report_.seconds_verify;
@@ -90,6 +84,13 @@ class Run {
   }
 
  private:
+  void find(const std::vector<const Pattern*>& chosen) {
+    usual_.emplace(*view_, *model_.tensors, options_.emit.target, accepted_, true);
+    add_verifier(*usual_);
+    report_.sites.clear();
+    sites_ = find_sites(usual_->context, chosen, report_, {options_.trace, graphs_ ? &*graphs_ : nullptr});
+  }
+
   void add_verifier(Reading& reading) {
     if (options_.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options_.verification;
@@ -122,7 +123,7 @@ class Run {
     return true;
   }
 
-  Reading& reading_of(const MatchedSite& site) { return site.equal_sizes.empty() ? usual_ : *for_all_sizes_; }
+  Reading& reading_of(const MatchedSite& site) { return site.equal_sizes.empty() ? *usual_ : *for_all_sizes_; }
 
   void tell(std::string_view step, size_t done, size_t all) const {
     if (options_.progress) options_.progress(step, static_cast<double>(done) / static_cast<double>(all));
@@ -133,7 +134,7 @@ class Run {
     std::vector<MatchedSite>& matched = sites_.matched;
     if (matched.empty()) return false;
     if (options_.emit.stage != Stage::kFunctions) {
-      auto raise = plan_raise(*view_, usual_.facts, view_->edit_opset(), accepted_.accepts("rows-keep-a-key"));
+      auto raise = plan_raise(*view_, usual_->facts, view_->edit_opset(), accepted_.accepts("rows-keep-a-key"));
       if (!raise) return refuse_all(raise.error());
       plan = *std::move(raise);
     }
@@ -223,7 +224,7 @@ class Run {
     for (const Edit::Takeover& takeover : emission->edit.takeovers())
       reading.facts.take_over(*takeover.existing, *takeover.made);
     emission->edit.commit(shared_);
-    usual_.context.no_blocks.clear();
+    usual_->context.no_blocks.clear();
     if (for_all_sizes_) for_all_sizes_->context.no_blocks.clear();
     say_sizes(read_for_sizes, at_hand, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);
@@ -287,7 +288,8 @@ class Run {
   AcceptedAssumptions accepted_;
   std::unique_ptr<ModelGraph> view_;
   const InlinedCalls* calls_;
-  Reading usual_;
+  EqualNodes equal_;
+  std::optional<Reading> usual_;
   std::unique_ptr<Reading> for_all_sizes_;  ///< made when it is wanted
   FoundSites sites_;
   SharedNodes shared_;
@@ -306,12 +308,10 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   ATTN_OPT_CHECK(check_nodes(*view));
   view->remove_dead();  // a dead reader would have the scores of its site written beside the node
   view->set_edit_opset(options.opset);
-  ATTN_OPT_TRY(const EqualNodes equal, merge_equal_nodes(*view, *model.tensors, options));
   const auto run =
       std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (!report.changed) equal.undo();
   if (!report.changed && inlining) undo(*inlining, model);
   respelled.restore(model.proto);
   return report;

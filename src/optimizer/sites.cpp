@@ -147,6 +147,14 @@ std::unordered_set<size_t> covered_lines(const FoundSites& found, const Report& 
 
 }  // namespace
 
+std::vector<const Node*> anchors_missed(const FoundSites& found) {
+  std::unordered_set<const Node*> matched;
+  for (const MatchedSite& site : found.matched) matched.insert(site.match.anchor);
+  std::vector<const Node*> missed = found.anchors;
+  std::erase_if(missed, [&](const Node* anchor) { return matched.contains(anchor); });
+  return missed;
+}
+
 void merge_lines(const FoundSites& found, Report& report) {
   const std::vector<size_t> around = lines_around(found, report);
   for (size_t i = 0; i < around.size(); ++i)

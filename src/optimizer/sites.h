@@ -50,6 +50,9 @@ struct SiteListeners {
 FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report,
                       const SiteListeners& listeners = {});
 
+/// The nodes of FOUND at which nothing matched.
+std::vector<const Node*> anchors_missed(const FoundSites& found);
+
 /// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
 /// the others. Nodes that were fused from elsewhere have none.
 void merge_lines(const FoundSites& found, Report& report);

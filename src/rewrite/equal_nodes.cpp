@@ -1,11 +1,11 @@
-#include "src/optimizer/equal_nodes.h"
+#include "src/rewrite/equal_nodes.h"
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "attn_opt/executor.h"
 #include "attn_opt/operator_traits.h"
-#include "src/optimizer/sites.h"
 
 namespace attn_opt {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMostAttributeBytes = 1024;
 /// Readers of a value that may read the same: more, as of a mask for all layers, are not told apart.
 constexpr size_t kMostReaders = 32;
-/// Nodes looked at between a value and a product.
-constexpr size_t kMostNodes = 64;
+/// Nodes looked at around one.
+constexpr size_t kMostNodes = 256;
 
 /// True for what stands between two products of attention.
 bool acts_on_scores(const Node& node) {
@@ -33,18 +33,24 @@ bool multiplies_computed(const Node& node) {
                        }) > 1;
 }
 
-/// True if NODE is a product of attention, or stands behind one, with nothing else between.
-bool is_of_scores(const Node& node) {
-  std::vector<const Node*> pending{&node};
-  for (size_t i = 0; i < pending.size() && pending.size() < kMostNodes; ++i) {
-    if (multiplies_computed(*pending[i])) return true;
-    if (!acts_on_scores(*pending[i])) continue;
-    for (const Value* input : pending[i]->inputs) {
-      const Node* maker = input ? input->producer : nullptr;
-      if (maker && std::ranges::find(pending, maker) == pending.end()) pending.push_back(maker);
-    }
+/// The nodes on ways from products to ANCHOR and from these to others, with all of these products.
+std::unordered_set<const Node*> beside(const Node& anchor) {
+  std::unordered_set<const Node*> found{&anchor};
+  std::vector<const Node*> pending{&anchor};
+  const auto add = [&](const Node* node) {
+    const bool is_near = node && node->graph == anchor.graph && (acts_on_scores(*node) || multiplies_computed(*node));
+    if (is_near && found.size() < kMostNodes && found.insert(node).second) pending.push_back(node);
+  };
+  for (size_t i = 0; i < pending.size(); ++i) {
+    const Node& node = *pending[i];
+    if (!multiplies_computed(node) || &node == &anchor)
+      for (const Value* input : node.inputs)
+        if (input) add(input->producer);
+    for (const Value* made : node.outputs)
+      if (made)
+        for (const Use& use : made->uses) add(use.node);
   }
-  return false;
+  return found;
 }
 
 bool have_same_attributes(const Node& one, const Node& other) {
@@ -122,19 +128,26 @@ bool can_stand_for(const Node& other, const Node& one) {
 
 }  // namespace
 
-EqualNodes::EqualNodes(ModelGraph& view) : view_(view) {
-  Numbering numbering(view.main());
-  for (Node* node : view.main().nodes()) {
+bool EqualNodes::merge(const std::vector<const Node*>& anchors) {
+  std::unordered_set<const Node*> near;
+  for (const Node* anchor : anchors)
+    if (!near.contains(anchor)) near.merge(beside(*anchor));
+  struct Copy {
+    Node* node = nullptr;
+    const Node* first = nullptr;
+  };
+  std::vector<Copy> copies;
+  Numbering numbering(view_.main());
+  for (Node* node : view_.main().nodes()) {
     const Node* first = node->removed ? nullptr : numbering.first_of(*node);
-    if (first && can_stand_for(*first, *node) && is_of_scores(*node)) equal_.push_back({node, first});
+    const bool is_near = near.contains(node) || near.contains(first);
+    if (first && is_near && can_stand_for(*first, *node)) copies.push_back({node, first});
   }
-}
-
-void EqualNodes::merge() {
-  for (const Equal& equal : equal_)
-    for (size_t i = 0; i < equal.node->outputs.size(); ++i)
-      if (equal.node->outputs[i]) move_readers(*equal.node->outputs[i], *equal.first->outputs[i]);
-  for (const Equal& equal : equal_) view_.remove_if_dead(*equal.node);
+  for (const Copy& copy : copies)
+    for (size_t i = 0; i < copy.node->outputs.size(); ++i)
+      if (copy.node->outputs[i]) move_readers(*copy.node->outputs[i], *copy.first->outputs[i]);
+  for (const Copy& copy : copies) view_.remove_if_dead(*copy.node);
+  return !copies.empty();
 }
 
 void EqualNodes::move_readers(Value& from, Value& to) {
@@ -148,18 +161,6 @@ void EqualNodes::move_readers(Value& from, Value& to) {
 
 void EqualNodes::undo() const {
   for (const Read& read : moved_) read.reader->set_input(read.input, read.name);
-}
-
-Expected<EqualNodes> merge_equal_nodes(ModelGraph& view, const TensorStore& tensors, const OptimizeOptions& options) {
-  EqualNodes equal(view);
-  if (equal.empty()) return equal;
-  ATTN_OPT_TRY(const auto chosen, chosen_patterns(options));
-  Facts facts(view, tensors);
-  MatchContext context{view, facts, {}, rules_of(options.emit.target)};
-  Report found;
-  const size_t matched = find_sites(context, chosen, found).matched.size();
-  if (matched < found.sites.size()) equal.merge();
-  return equal;
 }
 
 }  // namespace attn_opt

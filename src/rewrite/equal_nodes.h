@@ -8,27 +8,21 @@
 #include <vector>
 
 #include "attn_opt/graph.h"
-#include "attn_opt/optimizer.h"
 
 namespace attn_opt {
 
 class EqualNodes {
  public:
-  /// Finds those of the main graph of VIEW: nodes of the same operator, attributes and inputs, products of two computed values
-  /// or behind one and in front of the next. Linear in the nodes.
-  explicit EqualNodes(ModelGraph& view);
+  explicit EqualNodes(ModelGraph& view) : view_(view) {}
 
-  bool empty() const { return equal_.empty(); }
-  /// Has what reads later ones read the first, and removes them.
-  void merge();
+  /// Has what reads copies read the first of them, and removes copies: nodes of the main graph of the same operator, attributes
+  /// and inputs that stand beside one of ANCHORS, on a way from one product of computed values to another, or are copies of
+  /// such. False if there are none. Linear in the nodes.
+  bool merge(const std::vector<const Node*>& anchors);
   /// Has the model's nodes read what they read before merge(), where the view was not compacted since.
   void undo() const;
 
  private:
-  struct Equal {
-    Node* node = nullptr;
-    const Node* first = nullptr;
-  };
   struct Read {
     onnx::NodeProto* reader = nullptr;
     int input = 0;
@@ -38,11 +32,7 @@ class EqualNodes {
   void move_readers(Value& from, Value& to);
 
   ModelGraph& view_;
-  std::vector<Equal> equal_;
   std::vector<Read> moved_;
 };
-
-/// Those of VIEW, merged if patterns miss some attention there. Error as of chosen_patterns().
-Expected<EqualNodes> merge_equal_nodes(ModelGraph& view, const TensorStore& tensors, const OptimizeOptions& options);
 
 }  // namespace attn_opt

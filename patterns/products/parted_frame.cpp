@@ -1,4 +1,4 @@
-#include "patterns/scores/parted_frame.h"
+#include "patterns/products/parted_frame.h"
 
 #include <algorithm>
 #include <numeric>
@@ -92,9 +92,10 @@ class AxisParter {
 
 Value* with_axes_parted(Node& reshape, MatchContext& context) {
   const MaybeShape after = context.facts.shape(*reshape.outputs[0]);
+  if (!after) return nullptr;
   std::optional<std::vector<AxisRun>> runs;
   const auto parts = [&](const Shape& before) { return (runs = runs_merged(*after, before)).has_value(); };
-  Value* source = after ? before_regroupings(reshape, parts, context.facts) : nullptr;
+  Value* source = before_regroupings(reshape, parts, context.facts);
   const bool is_parted = source && std::ranges::any_of(*runs, [](const AxisRun& run) { return run.count > 1; });
   return is_parted ? AxisParter(reshape, context).above(*source, *runs, *after) : nullptr;
 }
