@@ -25,8 +25,12 @@ Node* sum_of_values(const Reader& reader, size_t keys_from_last, Facts& facts) {
 }  // namespace
 
 Node* only_sum(const Node& factors, Facts& facts) {
-  const Readers readers = readers_of(*factors.outputs[0], facts);
-  Node* sum = readers.only_one() ? readers.all[0].node : nullptr;
+  const auto only_reader = [&](const Node& node) {
+    const Readers readers = readers_of(*node.outputs[0], facts);
+    return readers.only_one() ? readers.all[0].node : nullptr;
+  };
+  Node* sum = only_reader(factors);
+  if (sum && sum->is("Cast")) sum = only_reader(*sum);  // to float, which halves are added up in
   return sum && sum->graph == factors.graph && factors_added_up(*sum, facts) == &factors ? sum : nullptr;
 }
 

@@ -125,6 +125,16 @@ std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node
                 : std::nullopt;
 }
 
+/// What VALUE was cast up from, as exporters have a runtime add up halves in float; itself if it was not.
+Value& before_widening(Value& value, Facts& facts) {
+  Value& seen = canonical(value, facts);
+  const Node* cast = seen.producer;
+  if (!cast || !cast->is("Cast") || !cast->input(0)) return seen;
+  const DataType from = facts.type(*cast->inputs[0]), to = facts.type(seen);
+  const bool is_wider = is_floating(from) && is_floating(to) && element_size(from) < element_size(to);
+  return is_wider ? canonical(*cast->inputs[0], facts) : seen;
+}
+
 /// True if no operand of NODE, a Mul, has the shape of what it makes: each is repeated. Where one has it, it may be a mask, and
 /// what is summed a row of exponentials.
 bool multiplies_repeated(const Node& node, Facts& facts) {
@@ -209,7 +219,7 @@ const Node* pairs_multiplied(const Node& node, Facts& facts) {
 
 Node* factors_added_up(const Node& node, Facts& facts) {
   const bool adds_up = node.is("ReduceSum") || node.is("ReduceMean") || number_of_column(node, facts);
-  Node* factors = adds_up && node.input(0) ? canonical(*node.inputs[0], facts).producer : nullptr;
+  Node* factors = adds_up && node.input(0) ? before_widening(*node.inputs[0], facts).producer : nullptr;
   const bool multiplies =
       factors && factors->is("Mul") && factors->graph == node.graph && factors->input(0) && factors->input(1);
   return multiplies && &canonical(*factors->inputs[0], facts) != &canonical(*factors->inputs[1], facts) ? factors : nullptr;

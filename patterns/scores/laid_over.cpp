@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "patterns/inner_values.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 namespace {
@@ -47,6 +48,20 @@ Value* repeated(int64_t number, Value& whole, size_t first, InnerValues& inner, 
   return sizes.empty() ? one : inner.build().node("Expand", {one, inner.concat(sizes, 0)});
 }
 
+/// The booleans where SCATTER lays one update over each that is true, before they are expanded to what it lays them over; null
+/// if its indices are no NonZero of such.
+Value* truths_of(const Node& scatter, Facts& facts) {
+  if (!scatter.is("ScatterND")) return nullptr;
+  const Node* turned = canonical(*scatter.inputs[1], facts).producer;
+  const bool is_turned = turned && turned->is("Transpose") && permutation(*turned, facts) == std::vector<int64_t>{1, 0};
+  const Node* places = is_turned ? canonical(*turned->inputs[0], facts).producer : nullptr;
+  if (!places || !places->is("NonZero")) return nullptr;
+  Value& truths = canonical(*places->inputs[0], facts);
+  const MaybeShape own = facts.shape(truths), whole = facts.shape(*scatter.inputs[0]);
+  if (facts.type(truths) != onnx::TensorProto::BOOL || !own || !whole || *own != *whole) return nullptr;
+  return truths.producer && truths.producer->is("Expand") ? truths.producer->inputs[0] : &truths;
+}
+
 }  // namespace
 
 bool lays_over(const Node& node) {
@@ -60,6 +75,7 @@ std::optional<Literal> left_by(const Node& node, Node& reader, MatchContext& con
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const bool is_triangle = node.is("Trilu");
   if (!shape || shape->size() < 2 || (!is_triangle && !facts.shape(*node.inputs[2]))) return std::nullopt;
+  if (Value* truths = truths_of(node, facts)) return Literal{truths, false};
   InnerValues inner(reader, context);
   std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
   inputs[0] = repeated(is_triangle ? 1 : 0, *node.inputs[0], is_triangle ? shape->size() - 2 : 0, inner, facts);

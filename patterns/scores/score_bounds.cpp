@@ -52,6 +52,22 @@ std::optional<Bounds> bounds_of(Node& node, Facts& facts) {
   return std::nullopt;
 }
 
+std::optional<Bounds> bounds_of_choice(const Node& node, Facts& facts);
+
+/// True if SCORES are TESTED, or that with what is not finite replaced before: nothing else is infinite in one of them alone.
+bool is_replaced_of(Value& scores, Value& tested, Facts& facts) {
+  constexpr int kMostReplaced = 3;
+  Value* seen = &scores;
+  for (int step = 0; step < kMostReplaced; ++step) {
+    if (&before_float_casts(tested, facts) == &before_float_casts(*seen, facts)) return true;
+    const Node* choice = canonical(*seen, facts).producer;
+    const auto replaced = choice && choice->is("Where") ? bounds_of_choice(*choice, facts) : std::nullopt;
+    if (!replaced) return false;
+    seen = replaced->scores;
+  }
+  return false;
+}
+
 /// What NODE, a Where, puts in the place of what is not finite of one operand, which is there bounded by it, and NaN no score;
 /// nullopt if it may replace others.
 ///
@@ -62,7 +78,7 @@ std::optional<Bounds> bounds_of_choice(const Node& node, Facts& facts) {
     Value *scores = node.inputs[kept], *other = node.inputs[kHeld + kOtherwise - kept];
     const auto number = facts.uniform(*other);
     const auto replaced = number ? not_finite_where({node.inputs[0], kept == kOtherwise}, facts) : std::nullopt;
-    if (!replaced || &before_float_casts(*replaced->value, facts) != &before_float_casts(*scores, facts)) continue;
+    if (!replaced || !is_replaced_of(*scores, *replaced->value, facts)) continue;
     Bounds bounds{scores, other, {}, {}, replaced->kind == NotFinite::Kind::kNaN};
     if (replaced->kind == NotFinite::Kind::kInfinity || !keeps_shape(*node.outputs[0], *scores, facts)) return std::nullopt;
     if (replaced->kind == NotFinite::Kind::kPositive) bounds.most = std::numeric_limits<double>::max();

@@ -1,6 +1,8 @@
 #include "patterns/scores/selected_scores.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "attn_opt/canonical.h"
@@ -20,6 +22,8 @@ namespace {
 
 /// Nodes between what picks and the product.
 constexpr int kMaxAbovePicked = 24;
+/// Nodes that booleans may be made by which scores are asked for.
+constexpr int kMostAsking = 4;
 
 bool is_of_one(const Value* list, Facts& facts) {
   const MaybeShape shape = list ? facts.shape(*list) : nullptr;
@@ -39,14 +43,28 @@ std::optional<CutRange> known_range(const Value& part, Facts& facts) {
   return range && range->first.is_constant() && range->count.is_constant() ? range : std::nullopt;
 }
 
+/// True if an element of what NODE makes depends on those of its inputs in its place, or tells of one.
+bool acts_in_places(const Node& node) { return has(node, Trait::kElementwise) || node.is("IsNaN") || node.is("IsInf"); }
+
 /// Follows scores of which PART is picked up to their product, and picks of what that multiplies instead.
 class PickedScores {
  public:
   PickedScores(const Value& part, MatchContext& context)
       : part_(part), context_(context), facts_(context.facts), inner_(*part.producer, context) {}
 
-  /// Of VALUE along AXIS; null if a product does not have that axis, or none is reached.
+  /// Of VALUE along AXIS, one value for all that read it; null if a product does not have that axis, or none is reached.
   Value* above(Value& value, size_t axis, int steps) {
+    const auto [known, is_new] = picked_.try_emplace({&canonical(value, facts_), axis}, nullptr);
+    if (is_new) {
+      Value* found = anew(value, axis, steps);
+      picked_[{&canonical(value, facts_), axis}] = found;
+      return found;
+    }
+    return known->second;
+  }
+
+ private:
+  Value* anew(Value& value, size_t axis, int steps) {
     const Value& seen = canonical(value, facts_);
     Node* node = seen.producer;
     const MaybeShape shape = facts_.shape(value);
@@ -62,10 +80,21 @@ class PickedScores {
     if (factors_added_up(*node, facts_)) return of_sum(*node, axis, steps);
     if (is_product(*node)) return of_product(*node, axis);
     if (has(*node, Trait::kRegroups) && node->input(0)) return of_regrouped(*node, axis, steps);
-    return has(*node, Trait::kElementwise) ? of_elements(*node, axis, steps) : nullptr;
+    return acts_in_places(*node) ? of_elements(*node, axis, steps) : nullptr;
   }
 
- private:
+  bool are_scores(Value& value) {
+    return may_be_scores(value, [](const Node&) { return true; }, facts_);
+  }
+
+  /// True if VALUE holds what scores are asked for, as where they are NaN, found within so many STEPS.
+  bool asks_scores(Value& value, int steps = kMostAsking) {
+    const Node* node = canonical(value, facts_).producer;
+    if (facts_.type(value) != onnx::TensorProto::BOOL || !node || !acts_in_places(*node) || steps == 0) return false;
+    return std::ranges::any_of(node->inputs,
+                               [&](Value* input) { return input && (are_scores(*input) || asks_scores(*input, steps - 1)); });
+  }
+
   /// Of an operand of a product or of what is laid over the scores.
   Value* of(Value& value, size_t axis) {
     Node* node = canonical(value, facts_).producer;
@@ -140,8 +169,8 @@ class PickedScores {
       const Dim& size = (*own)[axis - lacking];
       if (size != whole[axis] && !size.is(1)) return nullptr;
       if (size != whole[axis]) continue;
-      const bool are_scores = may_be_scores(*operand, [](const Node&) { return true; }, facts_);
-      Value* picked = are_scores ? above(*operand, axis - lacking, steps - 1) : nullptr;
+      const bool is_followed = are_scores(*operand) || asks_scores(*operand);
+      Value* picked = is_followed ? above(*operand, axis - lacking, steps - 1) : nullptr;
       operand = picked ? picked : of(*operand, axis - lacking);
     }
     return is_changed(node, operands) ? inner_.again(node, operands) : nullptr;
@@ -155,6 +184,7 @@ class PickedScores {
   MatchContext& context_;
   Facts& facts_;
   InnerValues inner_;
+  std::map<std::pair<const Value*, size_t>, Value*> picked_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
 #include "patterns/layout_checks.h"
+#include "patterns/probabilities/picked_softmax.h"
 #include "patterns/products/cut_columns.h"
 #include "patterns/products/product_equation.h"
 #include "patterns/products/product_letters.h"
@@ -350,6 +351,7 @@ std::optional<SoftmaxSite> multiple_of_softmax_at(Node& node, MatchContext& cont
     return site;
   }
   if (node.is("Concat")) return softmax_of_parts(node, context);
+  if (node.is("Slice") || node.is("Gather")) return picked_softmax(node, context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;

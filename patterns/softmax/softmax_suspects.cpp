@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/probabilities/picked_softmax.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/form_reader.h"
@@ -108,6 +109,8 @@ constexpr OperatorMap<bool> kEnds(std::to_array<OperatorMap<bool>::Row>({
     {"Reciprocal", false},
     {"Sqrt", false},
     {"Concat", false},
+    {"Slice", false},
+    {"Gather", false},
     {"Div", false},
     {"Mul", false},
 }));
@@ -321,6 +324,7 @@ bool may_be_softmax(const Node& node) {
   if (!is_softmax) return false;
   if (*is_softmax) return true;
   const Value *first = node.input(0), *second = node.input(1);
+  if (node.is("Slice") || node.is("Gather")) return may_pick_of_softmax(node);
   if (node.is("Pow")) return may_be_number(first) || adds_up_exponentials(first);
   if (node.is("Sqrt")) return (parts_in(first) & kWeights) != 0;
   if (node.is("Reciprocal")) return adds_up_exponentials(first);

@@ -180,6 +180,19 @@ Matched<Emission> Emitter::write(const WritingPlan& plan, Further further_wanted
   return emission;
 }
 
+/// True if WRITTEN gives scores or probabilities of SDPA, which nothing reads but nodes that it removes.
+bool gives_in_vain(const Emission& written, const Sdpa& sdpa) {
+  const auto is_in_vain = [&](const std::optional<OutputView>& view) {
+    if (!view || view->value->is_output) return false;
+    const auto& takeovers = written.edit.takeovers();
+    const bool is_given = std::ranges::find(takeovers, view->value, &Edit::Takeover::existing) != takeovers.end();
+    return is_given && std::ranges::all_of(view->value->uses, [&](const Use& use) {
+             return use.node && std::ranges::find(written.removed, use.node) != written.removed.end();
+           });
+  };
+  return is_in_vain(sdpa.scores_output) || is_in_vain(sdpa.probabilities);
+}
+
 /// MATCH as the operators of OPTIONS' target.
 Matched<Emission> emit_for_target(const Match& match, MatchContext& context, const SharedNodes& shared,
                                   const EmitOptions& options) {
@@ -202,7 +215,9 @@ Matched<Emission> emit_for_target(const Match& match, MatchContext& context, con
       if (wanted == Further::kScores && !plan.has_past) continue;
       auto emission = emitter.write_in_order(plan, wanted);
       if (emission) {
-        written.emplace(*std::move(emission));
+        const bool is_leaner = gives_in_vain(*emission, sdpa);
+        auto leaner = is_leaner ? emitter.write_in_order(plan, Further::kPresents) : tl::unexpected<Miss>(Miss());
+        written.emplace(leaner ? *std::move(leaner) : *std::move(emission));
         return true;
       }
       if (reason.id.empty() || emission.error().id == "emit.order") reason = std::move(emission.error());

@@ -133,11 +133,12 @@ void take_over_once(Value& existing, Value& made, GraphBuilder& build) {
 FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& site) {
   FurtherOutputs further;
   if (wanted == Further::kNone) return further;
-  if (plan.has_past && wanted == Further::kAll) {
+  if (plan.has_past && wanted != Further::kScores) {
     further.present_key = present_of(*plan.k, site);
     further.present_value = present_of(*plan.v, site);
   }
   const Sdpa& sdpa = site.sdpa;
+  if (wanted == Further::kPresents) return further;
   if (!keeps_width(plan, site) || (!infers_keys(plan, site.facts) && !site.sizes.knows(site.scores[3]))) return further;
   if (can_give(sdpa.scores_output, site)) {
     further.scores = &*sdpa.scores_output;

@@ -41,14 +41,14 @@ std::vector<Node*> only_shapes(const Node& node) {
 
 using NodeSet = std::unordered_set<const Node*>;
 
-/// Enters in FOUND the nodes of the file, but for those that are GONE, that change what NODE makes element by element and are
-/// read for the sizes of that alone.
+/// Enters in FOUND the nodes of the file, but for those that are GONE, that change what NODE makes element by element, or move
+/// its elements, and are read for the sizes of that alone.
 void add_changed_for_sizes(const Node& node, const NodeSet& gone, std::vector<Node*>& found) {
   for (const Value* made : node.outputs) {
     if (!made || made->uses.size() > kMaxReaders) continue;
     for (const Use& use : made->uses)
       if (use.node && !gone.contains(use.node) && use.node->placement == Placement::kOfFile &&
-          has(*use.node, Trait::kElementwise) && !only_shapes(*use.node).empty())
+          (has(*use.node, Trait::kElementwise) || has(*use.node, Trait::kKeepsAll)) && !only_shapes(*use.node).empty())
         found.push_back(use.node);
   }
 }

@@ -1,6 +1,6 @@
-#include "src/opset/step_rules.h"
-
 #include <limits>
+
+#include "src/opset/step_rules.h"
 
 namespace attn_opt {
 namespace {
@@ -46,8 +46,8 @@ Obstacle raise_clip(Draft& draft, const RaiseSite& site) {
   return move_float(draft, site, "max", 2);
 }
 
-/// Up to 11 ONNX Runtime computes halves in float, whose ends are -inf and inf among them; the kernel since has the half's own ends
-/// for a bound that is left out.
+/// Up to 11 ONNX Runtime computes halves in float, whose ends are -inf and inf among them; the kernel since has the half's own
+/// ends for a bound that is left out.
 Obstacle bound_halves(Draft& draft, const RaiseSite& site) {
   if (site.type(0) != onnx::TensorProto::FLOAT16) return {};
   for (const int i : {1, 2}) {

@@ -83,6 +83,14 @@ int64_t untyped_inputs(const std::vector<Node*>& nodes, Facts& facts) {
   return count;
 }
 
+/// Enters the function that NODE lay in before CALLS were inlined.
+void cover(const Node& node, const InlinedCalls& calls, WritableSites& sites) {
+  const auto* origin = calls.origin(*node.proto);
+  if (!origin) return;
+  const onnx::FunctionProto& function = *calls.call_around(origin->scope)->function;
+  sites.covered.emplace(function.domain(), function.name());
+}
+
 /// Those of FOUND, sites of a copy in which CALLS are inlined.
 WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>& found, MatchContext& context,
                        const EmitOptions& options) {
@@ -94,13 +102,8 @@ WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>
     ++sites.count;
     sites.assumptions += std::ranges::count(emission->preconditions, false, &Precondition::proven);
     sites.untyped += untyped_inputs(emission->edit.nodes(), context.facts);
-    std::vector<const Node*> nodes(emission->removed.begin(), emission->removed.end());
-    nodes.push_back(site.match.anchor);  // stays where another site shares it
-    for (const Node* node : nodes)
-      if (const auto* origin = calls.origin(*node->proto)) {
-        const onnx::FunctionProto& function = *calls.call_around(origin->scope)->function;
-        sites.covered.emplace(function.domain(), function.name());
-      }
+    for (const Node* node : emission->removed) cover(*node, calls, sites);
+    cover(*site.match.anchor, calls, sites);  // stays where another site shares it
   }
   return sites;
 }
@@ -182,8 +185,11 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   view->set_edit_opset(options.opset);
   std::vector<const Node*> missed;
   WritableSites sites = writable_in(*view, trial.calls, model, options, chosen, missed);
-  if (missed.empty() || !EqualNodes(*view).merge(missed)) return sites;
-  return writable_in(*view, trial.calls, model, options, chosen, missed);
+  EqualNodes equal(*view);
+  if (missed.empty() || !equal.merge(missed)) return sites;
+  sites = writable_in(*view, trial.calls, model, options, chosen, missed);
+  for (const Node* copy : equal.copies()) cover(*copy, trial.calls, sites);
+  return sites;
 }
 
 /// The functions that sites cover or share nodes of. Where those that stay hide what a site asks of the values it reads (a

@@ -50,7 +50,7 @@ class Run {
  public:
   /// CALLS: that were inlined in MODEL; null if there are none.
   Run(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, std::unique_ptr<ModelGraph> view,
-      const InlinedCalls* calls)
+      InlinedCalls* calls)
       : model_(model),
         options_(options),
         accepted_(std::move(accepted)),
@@ -66,7 +66,10 @@ class Run {
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
     find(chosen);
-    if (const auto missed = anchors_missed(sites_); !missed.empty() && equal_.merge(missed)) find(chosen);
+    if (const auto missed = anchors_missed(sites_); !missed.empty() && equal_.merge(missed)) {
+      if (calls_) calls_->read_instead(equal_.firsts());
+      find(chosen);
+    }
     if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
@@ -287,7 +290,7 @@ class Run {
   const OptimizeOptions& options_;
   AcceptedAssumptions accepted_;
   std::unique_ptr<ModelGraph> view_;
-  const InlinedCalls* calls_;
+  InlinedCalls* calls_;
   EqualNodes equal_;
   std::optional<Reading> usual_;
   std::unique_ptr<Reading> for_all_sizes_;  ///< made when it is wanted

@@ -146,11 +146,15 @@ bool EqualNodes::merge(const std::vector<const Node*>& anchors) {
   for (const Copy& copy : copies)
     for (size_t i = 0; i < copy.node->outputs.size(); ++i)
       if (copy.node->outputs[i]) move_readers(*copy.node->outputs[i], *copy.first->outputs[i]);
-  for (const Copy& copy : copies) view_.remove_if_dead(*copy.node);
+  for (const Copy& copy : copies) {
+    view_.remove_if_dead(*copy.node);
+    copies_.push_back(copy.node);
+  }
   return !copies.empty();
 }
 
 void EqualNodes::move_readers(Value& from, Value& to) {
+  firsts_[from.name] = to.name;
   const std::vector<Use> uses(from.uses.begin(), from.uses.end());
   for (const Use& use : uses) {
     if (!use.node) continue;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "attn_opt/graph.h"
@@ -19,6 +20,10 @@ class EqualNodes {
   /// and inputs that stand beside one of ANCHORS, on a way from one product of computed values to another, or are copies of
   /// such. False if there are none. Linear in the nodes.
   bool merge(const std::vector<const Node*>& anchors);
+  /// By the names of what copies made, those of what is read instead.
+  const std::unordered_map<std::string, std::string>& firsts() const { return firsts_; }
+  /// What merge() removed.
+  const std::vector<Node*>& copies() const { return copies_; }
   /// Has the model's nodes read what they read before merge(), where the view was not compacted since.
   void undo() const;
 
@@ -32,6 +37,8 @@ class EqualNodes {
   void move_readers(Value& from, Value& to);
 
   ModelGraph& view_;
+  std::vector<Node*> copies_;
+  std::unordered_map<std::string, std::string> firsts_;
   std::vector<Read> moved_;
 };
 

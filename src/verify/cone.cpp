@@ -5,6 +5,8 @@
 #include <limits>
 #include <unordered_set>
 
+#include "src/match/sizes/sole_atom.h"
+
 namespace attn_opt {
 namespace {
 
@@ -88,6 +90,15 @@ Cone cone_of_body(const Graph& body) {
   for (Value* output : body.outputs())
     if (output && output->graph != &body) cone.leaves.push_back(output);
   return cone;
+}
+
+bool is_counted(const Value& value, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  return shape && std::ranges::any_of(*shape, [&](const Dim& size) {
+           const Atom* atom = sole_atom(size);
+           const Value* named = atom && !named_by(*atom).empty() ? value.graph->find(named_by(*atom)) : nullptr;
+           return named && named->producer && (named->producer->is("NonZero") || facts.uniform(*named));
+         });
 }
 
 bool depends(Value& below, const Value& above, const std::unordered_set<const Value*>& ends) {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
 #include "attn_opt/status.h"
 
@@ -24,6 +25,10 @@ Expected<Cone> cone_of(const std::vector<Value*>& roots, const std::function<boo
 
 /// The nodes of BODY that its outputs need; leaves are captured values and its own inputs and initializers.
 Cone cone_of_body(const Graph& body);
+
+/// True if VALUE has an element for each truth of others, as their places (NonZero) and what is put there: no draw of it alone
+/// fits the rest.
+bool is_counted(const Value& value, Facts& facts);
 
 inline constexpr size_t kMaxDependenceNodes = 200;
 

@@ -6,7 +6,7 @@
 namespace attn_opt {
 namespace {
 
-constexpr std::array<std::string_view, 5> kHiding = {"Where", "IsNaN", "Max", "Min", "Clip"};
+constexpr std::array<std::string_view, 7> kHiding = {"Where", "IsNaN", "Max", "Min", "Clip", "ScatterND", "ScatterElements"};
 
 bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
   if (input.source != SiteInput::Source::kDrawn) return false;

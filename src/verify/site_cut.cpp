@@ -60,8 +60,7 @@ class SiteCutter {
   bool is_fixed(const Value& value) const { return context_.facts.constant(value) || context_.facts.uniform(value); }
   static bool is_cast_by_edit(const Value& value) { return is_written(value) && value.producer->is("Cast"); }
 
-  /// VALUE is no cut, nor what a pattern made it of: shapes tell the same whatever is drawn, and integers are drawn as the site
-  /// may have them.
+  /// VALUE is no cut, nor what a pattern made it of, but for shapes, and integers that are drawn as the site may have them.
   void compute(Value& value) {
     std::vector<Value*> pending{&value};
     while (!pending.empty()) {
@@ -109,8 +108,9 @@ class SiteCutter {
     const std::function<bool(Value&)> is_leaf = [&](Value& value) {
       if (computed_.count(&value)) return false;
       if (is_written(value)) return true;
-      if (boundary.count(&value) && read_by_after_.count(&value)) return true;
-      return known(value).source != SiteInput::Source::kDrawn && !is_known_by_calls(value);
+      const bool is_boundary = boundary.count(&value) && read_by_after_.count(&value);
+      const auto is_known = [&] { return known(value).source != SiteInput::Source::kDrawn && !is_known_by_calls(value); };
+      return !is_counted(value, context_.facts) && (is_boundary || is_known());
     };
     ATTN_OPT_TRY(site_.before, cone_of(site_.replaced, is_leaf, kMaxSiteNodes));
     return {};
@@ -324,7 +324,7 @@ class SiteCutter {
     for (const Cone* cone : {&site_.before, &site_.after})
       for (Value* value : cone->leaves) {
         if (!seen.insert(value).second) continue;
-        if (made_before(*value) && read_by_after_.count(value))
+        if (made_before(*value) && (read_by_after_.count(value) || is_counted(*value, context_.facts)))
           site_.handed_over.push_back(value);
         else
           ATTN_OPT_CHECK(describe(*value, cone == &site_.before || read_by_after_.count(value)));

@@ -352,6 +352,9 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"operands: K read below its layout", "sizes_of_scores_multiplied_twice", kOtherViews},
       {"operands: V read below its layout", "two_products_added_up_for_themselves", kOtherViews},
       {"Transpose: two axes exchanged", "bias_of_heads_beside_grouped_rows", kUnitAxes},
+      {"Transpose: left out", "bias_of_heads_beside_groups_moved", kUnitAxes},
+      {"Transpose: two axes exchanged", "bias_of_heads_beside_groups_moved", kUnitAxes},
+      {"Expand: sizes exchanged", "bias_of_heads_beside_groups_moved", kExpandWidens},
       {"run-time sizes: in another order", "bias_of_heads_beside_grouped_rows", kExpandWidens},
   };
   return all;

@@ -90,7 +90,7 @@ std::vector<OperatorCase> moved_attributes() {
        "Constant Constant Slice", 0},
       {"Clip", 7, "(float[9] x) => (float[9] y) { y = Clip <min = -0.5, max = 0.25> (x) }", "Constant Constant Clip", 1},
       {"ClipBelow", 10, "(float[9] x) => (float[9] y) { y = Clip <max = 0.25> (x) }", "Constant Clip", 1},
-      {"ClipHalf", 6, "(float16[9] x) => (float16[9] y) { y = Clip <min = 0.0> (x) }", "Constant Clip", 1},
+      {"ClipHalf", 6, "(float16[9] x) => (float16[9] y) { y = Clip <min = 0.0> (x) }", "Constant Constant Clip", 1},
       {"Clip", 11, "(float[9] x, float lo) => (float[9] y) { y = Clip (x, lo) }", "Clip", 0},
       {"Pad", 10, "(float[2,3] x) => (float[4,3] y) { y = Pad <pads = [1, 0, 1, 0], value = 2.5> (x) }",
        "Constant Constant Pad", 1},

@@ -107,21 +107,22 @@ Expected<Compute<T>> read_bound(const KernelContext& context, size_t i, const ch
   return attribute != nullptr ? static_cast<Compute<T>>(attribute->f()) : limit;
 }
 
-/// The ends of T, which bound what has no bound (ONNX Clip-6 to -13, "default": numeric_limits::lowest() and max()). Doubles
-/// that stand for another type stand for float.
+/// The ends of T, or of float where it is computed AS_FLOAT, which bound what has no bound (ONNX Clip-6 to -13, "default":
+/// numeric_limits::lowest() and max()).
 template <class T>
-std::pair<Compute<T>, Compute<T>> ends_of(bool compute_f64) {
+std::pair<Compute<T>, Compute<T>> ends_of(bool as_float) {
   using Limits = std::numeric_limits<Compute<T>>;
   if constexpr (!kIsFloat<T>) return {Limits::lowest(), Limits::max()};
-  const auto most =
-      static_cast<Compute<T>>(largest_finite(compute_f64 ? DataType(onnx::TensorProto::FLOAT) : data_type_of<T>()));
+  const auto most = static_cast<Compute<T>>(largest_finite(as_float ? DataType(onnx::TensorProto::FLOAT) : data_type_of<T>()));
   return {static_cast<Compute<T>>(-most), most};
 }
 
-/// NaN stays NaN, infinities become numbers; where min > max every element becomes max.
+/// NaN stays NaN, infinities become numbers, but those of halves up to 11, which ONNX Runtime computes in float there; where
+/// min > max every element becomes max. Doubles that stand for another type stand for float.
 Outputs clip(const KernelContext& context) {
   return dispatch(context, context.input(0).type(), NumericTypes{}, [&]<class T>() -> Outputs {
-    const auto [lowest, largest] = ends_of<T>(context.compute_f64);
+    const bool is_half_in_float = context.version < 12 && data_type_of<T>() == onnx::TensorProto::FLOAT16;
+    const auto [lowest, largest] = ends_of<T>(context.compute_f64 || is_half_in_float);
     ATTN_OPT_TRY(const Compute<T> low, read_bound<T>(context, 1, "min", lowest));
     ATTN_OPT_TRY(const Compute<T> high, read_bound<T>(context, 2, "max", largest));
     return map_elements<TypeList<T>>(context, [=](Compute<T> x) {

@@ -1,0 +1,19 @@
+// Heads, queries or batch elements picked of probabilities that others are picked of too, as the two halves of heads in
+// differential attention: each is the softmax of its own scores.
+//
+//   Gather(Reshape(Softmax(x)), 0)  =>  Softmax(Gather(Reshape(x), 0))
+#pragma once
+
+#include <optional>
+
+#include "patterns/softmax/softmax_anchor.h"
+
+namespace attn_opt {
+
+/// Cheap: true for a Slice or Gather of a Softmax that others read, or of its result regrouped.
+bool may_pick_of_softmax(const Node& node);
+
+/// The softmax of what NODE picks, though nothing else may read that any more, along another axis than the keys'; nullopt if it picks nothing of one.
+std::optional<SoftmaxSite> picked_softmax(Node& node, MatchContext& context);
+
+}  // namespace attn_opt
