@@ -27,6 +27,17 @@ bool keep_last_two_axes(MaybeShape before, MaybeShape after) {
   return (keeps_first || keeps_last) && is_left_over;
 }
 
+/// How many axes lie behind the one in what MOVE makes that lies BEHIND axes before the last in what it reads; nullopt if that
+/// is regrouped.
+std::optional<size_t> axis_behind_move(const Node& move, size_t behind, Facts& facts) {
+  const MaybeShape before = facts.shape(*move.inputs[0]), after = facts.shape(*move.outputs[0]);
+  if (!before || !after || behind >= before->size()) return std::nullopt;
+  const auto origins = move.is("Transpose") ? std::optional(permutation(move, facts)) : unit_moves(*before, *after);
+  if (!origins) return std::nullopt;
+  const auto found = std::ranges::find(*origins, std::ssize(*before) - 1 - static_cast<int64_t>(behind));
+  return found == origins->end() ? std::nullopt : std::optional(static_cast<size_t>(origins->end() - found - 1));
+}
+
 }  // namespace
 
 std::optional<std::vector<int64_t>> unit_moves(const Shape& before, const Shape& after) {
@@ -78,17 +89,6 @@ Untransposed untransposed(Value& value, Facts& facts) {
     seen.value = &canonical(*seen.value->producer->inputs[0], facts);
   }
   return seen;
-}
-
-/// How many axes lie behind the one in what MOVE makes that lies BEHIND axes before the last in what it reads; nullopt if that
-/// is regrouped.
-std::optional<size_t> axis_behind_move(const Node& move, size_t behind, Facts& facts) {
-  const MaybeShape before = facts.shape(*move.inputs[0]), after = facts.shape(*move.outputs[0]);
-  if (!before || !after || behind >= before->size()) return std::nullopt;
-  const auto origins = move.is("Transpose") ? std::optional(permutation(move, facts)) : unit_moves(*before, *after);
-  if (!origins) return std::nullopt;
-  const auto found = std::ranges::find(*origins, std::ssize(*before) - 1 - static_cast<int64_t>(behind));
-  return found == origins->end() ? std::nullopt : std::optional(static_cast<size_t>(origins->end() - found - 1));
 }
 
 std::optional<size_t> axis_in_moved(Value& value, size_t behind, Value& made, Facts& facts) {

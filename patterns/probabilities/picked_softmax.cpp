@@ -14,30 +14,44 @@ namespace attn_opt {
 namespace {
 
 /// Nodes between a Softmax and what picks of it.
-constexpr int kMostBetween = 3;
+constexpr int kMostBetween = 8;
 
-/// A Softmax, and the node that regroups what it makes; null if it is picked of as it lies.
 struct PickedSource {
   Node* softmax = nullptr;
-  Node* regrouping = nullptr;
-  bool has_others = false;  ///< that read what it makes, on the way
+  bool has_others = false;  ///< that read it on the way
 };
 
 PickedSource source_of(const Node& node) {
   PickedSource source;
-  bool has_others = false;
   const Value* read = node.input(0);
   for (int step = 0; step <= kMostBetween && read && read->producer; ++step) {
     Node& maker = *read->producer;
-    has_others |= read->uses.size() > 1;
-    if (maker.is("Softmax")) source.softmax = &maker;
-    const bool regroups = has(maker, Trait::kRegroups) && !source.regrouping;
-    if (source.softmax || (!regroups && !maker.is("Cast"))) break;
-    if (regroups) source.regrouping = &maker;
+    source.has_others |= read->uses.size() > 1;
+    if (maker.is("Softmax")) {
+      source.softmax = &maker;
+      break;
+    }
+    if (!has(maker, Trait::kRegroups) && !may_be_no_op(maker)) break;
     read = maker.input(0);
   }
-  source.has_others = has_others;
   return source.softmax ? source : PickedSource();
+}
+
+/// True if VALUE is SOURCE, regrouped or not: by REGROUPING last, if that is set.
+bool is_regrouped(Value& value, Value& source, Node*& regrouping, Facts& facts) {
+  Value* seen = &canonical(value, facts);
+  for (int step = 0; step < kMostBetween && seen != &canonical(source, facts); ++step) {
+    if (!seen->producer || !has(*seen->producer, Trait::kRegroups)) return false;
+    if (!regrouping) regrouping = seen->producer;
+    seen = &canonical(*seen->producer->inputs[0], facts);
+  }
+  return seen == &canonical(source, facts);
+}
+
+/// SCORES of the shape ROWS as REGROUPING makes WHOLE of their softmax.
+Value* regrouped_as(Value& scores, const Shape& rows, const Shape& whole, Node* regrouping, MatchContext& context) {
+  if (!regrouping || rows == whole) return &scores;
+  return InnerValues(*regrouping, context).again(*regrouping, 0, &scores);
 }
 
 /// Of SCORES, whose axes REGROUPED parts: what NODE, a Gather of one, takes of an axis that one is parted into; null if it
@@ -47,7 +61,7 @@ Value* picked_of_parted(Node& node, Value& scores, const Shape& regrouped, Match
   const auto axis = axis_in(node.int_attribute("axis", 0), regrouped.size());
   const MaybeShape whole = context.facts.shape(scores), list = node.input(1) ? context.facts.shape(*node.inputs[1]) : nullptr;
   if (!index || !axis || !whole || !list || !list->empty()) return nullptr;
-  const auto picked = static_cast<int64_t>(index.value_or(0));
+  const auto picked = static_cast<int64_t>(*index);
   const auto runs = runs_merged(regrouped, *whole);
   for (size_t own = 0; runs && own < runs->size(); ++own) {
     const AxisRun& run = (*runs)[own];
@@ -74,26 +88,21 @@ bool may_pick_of_softmax(const Node& node) {
 }
 
 std::optional<SoftmaxSite> picked_softmax(Node& node, MatchContext& context) {
-  const PickedSource source = source_of(node);
-  if (!source.softmax) return std::nullopt;
+  Node* softmax = source_of(node).softmax;
+  if (!softmax) return std::nullopt;
   Facts& facts = context.facts;
-  SoftmaxSite site = softmax_operator(*source.softmax, context);
-  Value& picked_of = source.regrouping ? *source.regrouping->outputs[0] : *node.inputs[0];
-  Value& regrouped_of = source.regrouping ? *source.regrouping->inputs[0] : picked_of;
-  const bool are_copies = &canonical(*node.inputs[0], facts) == &canonical(picked_of, facts) &&
-                          &canonical(regrouped_of, facts) == &canonical(*site.output, facts);
+  SoftmaxSite site = softmax_operator(*softmax, context);
   const MaybeShape rows = facts.shape(*site.output), whole = facts.shape(*node.inputs[0]);
-  if (!are_copies || site.keys != 0 || !rows || !whole || rows->empty() || whole->empty() || rows->back() != whole->back())
+  if (site.keys != 0 || !rows || !whole || rows->empty() || whole->empty() || rows->back() != whole->back())
     return std::nullopt;
+  Node* regrouping = nullptr;  // the last, of all
+  const bool is_of_softmax = is_regrouped(*node.inputs[0], *site.output, regrouping, facts);
   const auto axis = picked_axis(*node.outputs[0], facts);
-  if (axis && *axis + 1 == whole->size()) return std::nullopt;
-  Value* scores = site.input;
-  if (!axis) {
-    site.input = node.is("Gather") ? picked_of_parted(node, *scores, *whole, context) : nullptr;
-  } else {
-    if (source.regrouping) scores = InnerValues(*source.softmax, context).again(*source.regrouping, 0, scores);
-    site.input = picked_as(*node.outputs[0], *scores, *axis, context);
-  }
+  if (!is_of_softmax || (axis && *axis + 1 == whole->size())) return std::nullopt;
+  site.input = axis
+                   ? picked_as(*node.outputs[0], *regrouped_as(*site.input, *rows, *whole, regrouping, context), *axis, context)
+               : node.is("Gather") ? picked_of_parted(node, *site.input, *whole, context)
+                                   : nullptr;
   site.output = node.outputs[0];
   return site.input ? std::optional(site) : std::nullopt;
 }

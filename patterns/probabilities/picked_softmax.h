@@ -13,7 +13,8 @@ namespace attn_opt {
 /// Cheap: true for a Slice or Gather of a Softmax that others read, or of its result regrouped.
 bool may_pick_of_softmax(const Node& node);
 
-/// The softmax of what NODE picks, though nothing else may read that any more, along another axis than the keys'; nullopt if it picks nothing of one.
+/// The softmax of what NODE picks along another axis than the keys'; also where NODE is the last to read it. Nullopt if NODE
+/// picks of no softmax.
 std::optional<SoftmaxSite> picked_softmax(Node& node, MatchContext& context);
 
 }  // namespace attn_opt

@@ -21,7 +21,9 @@ class AxisParter {
   /// VALUE with each axis as those of PARTED in its run of RUNS; null if nothing above takes these for one.
   Value* above(Value& value, const std::vector<AxisRun>& runs, const Shape& parted, int steps = kMostSteps) {
     Node* node = canonical(value, facts_).producer;
-    if (!node || !node->input(0) || steps == 0) return nullptr;
+    const MaybeShape shape = facts_.shape(value);
+    if (!node || !node->input(0) || !shape || shape->size() != runs.size() || steps == 0 || ++visits_ > kMostVisits)
+      return nullptr;
     if (const std::vector<int64_t> perm = permutation(*node, runs.size()); !perm.empty())
       return of_transposed(*node, perm, runs, parted, steps);
     if (has(*node, Trait::kRegroups)) {
@@ -33,6 +35,7 @@ class AxisParter {
 
  private:
   static constexpr int kMostSteps = 24;
+  static constexpr int kMostVisits = 64;
 
   Value* of_transposed(const Node& node, const std::vector<int64_t>& perm, const std::vector<AxisRun>& runs,
                        const Shape& parted, int steps) {
@@ -52,14 +55,16 @@ class AxisParter {
   }
 
   Value* of_elements(const Node& node, const std::vector<AxisRun>& runs, const Shape& parted, int steps) {
+    const MaybeShape whole = facts_.shape(*node.outputs[0]);
+    if (!whole) return nullptr;
     std::vector<Value*> operands(node.inputs.begin(), node.inputs.end());
     bool is_reached = false;
     for (Value*& operand : operands) {
       const MaybeShape own = operand ? facts_.shape(*operand) : nullptr;
       if (!own || own->size() > runs.size()) return nullptr;
-      const bool is_whole = *own == facts_.shape(*node.outputs[0]).known();
+      const bool is_whole = *own == *whole;
       const bool are_scores = is_whole && may_be_scores(*operand, [](const Node&) { return true; }, facts_);
-      Value* apart = are_scores ? above(*operand, runs, parted, steps - 1) : in_parts(*operand, *own, runs, parted);
+      Value* apart = are_scores ? above(*operand, runs, parted, steps - 1) : in_parts(*operand, *whole, runs, parted);
       if (!apart) return nullptr;
       is_reached |= are_scores;
       operand = apart;
@@ -67,13 +72,17 @@ class AxisParter {
     return is_reached ? inner_.again(node, operands) : nullptr;
   }
 
-  /// OPERAND, of OWN shape, which broadcasts to what has RUNS: an axis of size 1 becomes as many; null if a size is not known.
-  Value* in_parts(Value& operand, const Shape& own, const std::vector<AxisRun>& runs, const Shape& parted) {
+  /// OPERAND, which broadcasts to WHOLE, that has RUNS: an axis of size 1 becomes as many; null if another size is not that of
+  /// WHOLE.
+  Value* in_parts(Value& operand, const Shape& whole, const std::vector<AxisRun>& runs, const Shape& parted) {
+    const Shape own = facts_.shape(operand).known();
     std::vector<Value*> sizes;
     bool is_parted = false;
     for (size_t axis = 0; axis < own.size(); ++axis) {
-      const AxisRun& run = runs[axis + runs.size() - own.size()];
+      const size_t at = axis + runs.size() - own.size();
+      const AxisRun& run = runs[at];
       is_parted |= run.count > 1;
+      if (run.count > 1 && !own[axis].is(1) && own[axis] != whole[at]) return nullptr;
       for (size_t i = 0; i < run.count; ++i) {
         const Dim size = own[axis].is(1) ? Dim(1) : run.count == 1 ? own[axis] : parted[run.first + i];
         if (!size.is_constant() && run.count > 1) return nullptr;
@@ -86,6 +95,7 @@ class AxisParter {
 
   Facts& facts_;
   InnerValues inner_;
+  int visits_ = 0;
 };
 
 }  // namespace
@@ -94,7 +104,9 @@ Value* with_axes_parted(Node& reshape, MatchContext& context) {
   const MaybeShape after = context.facts.shape(*reshape.outputs[0]);
   if (!after) return nullptr;
   std::optional<std::vector<AxisRun>> runs;
-  const auto parts = [&](const Shape& before) { return (runs = runs_merged(*after, before)).has_value(); };
+  const auto parts = [&](const Shape& before) {  // not the flat tensor, of which everything is made
+    return before.size() > 1 && (runs = runs_merged(*after, before)).has_value();
+  };
   Value* source = before_regroupings(reshape, parts, context.facts);
   const bool is_parted = source && std::ranges::any_of(*runs, [](const AxisRun& run) { return run.count > 1; });
   return is_parted ? AxisParter(reshape, context).above(*source, *runs, *after) : nullptr;

@@ -1,4 +1,4 @@
-// Scores that a Reshape gives apart what one above had taken for one axis, as heads that share keys, with masks in between:
+// Scores of which a Reshape parts an axis that one above had made of several, as heads that share keys, with masks in between:
 //
 //   Reshape(f(Reshape(X (B, G, R, L, S)) (B, G * R, L, S), m (B, 1, L, S)))  =>  f(X, Reshape(m) (B, 1, 1, L, S))
 #pragma once

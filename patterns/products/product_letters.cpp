@@ -125,7 +125,7 @@ std::optional<ProductLetters> letters_of_factors(const Node& factors, const Node
                 : std::nullopt;
 }
 
-/// What VALUE was cast up from, as exporters have a runtime add up halves in float; itself if it was not.
+/// What VALUE was cast up from, as exporters add up halves in float; itself if it was not.
 Value& before_widening(Value& value, Facts& facts) {
   Value& seen = canonical(value, facts);
   const Node* cast = seen.producer;
@@ -259,7 +259,12 @@ std::vector<Value*> operands_of(const Node& product, Facts& facts) {
 Value* product_with(const Node& product, const Value& operand, Value* other, InnerValues& inner, Facts& facts) {
   const Node* factors = factors_added_up(product, facts);
   const size_t at = operands_of(product, facts)[0] == &operand ? 0 : 1;
-  return factors ? inner.again(product, 0, inner.again(*factors, at, other)) : inner.again(product, at, other);
+  if (!factors) return inner.again(product, at, other);
+  Value* multiplied = inner.again(*factors, at, other);
+  const DataType added_up = facts.type(*product.inputs[0]);
+  if (added_up != facts.type(*factors->outputs[0]))
+    multiplied = inner.build().node("Cast", {multiplied}, {GraphBuilder::attribute("to", int64_t{added_up})});
+  return inner.again(product, 0, multiplied);
 }
 
 std::optional<ProductLetters> product_letters(const Node& product, Facts& facts) {

@@ -46,8 +46,9 @@ std::string letters_of_axes(const std::vector<int64_t>& axes, const std::string&
 /// else.
 const Node* pairs_multiplied(const Node& node, Facts& facts);
 
-/// The Mul of different operands that NODE, a ReduceSum, ReduceMean or product with a column of one number, adds up, or a copy
-/// of it; null if it is anything else. No more than a guess: what is added up may be a row of scores.
+/// The Mul of different operands that NODE, a ReduceSum, ReduceMean or product with a column of one number, adds up, or of
+/// which it adds up a copy, or one cast to a wider type; null if it is anything else. No more than a guess: what is added up
+/// may be a row of scores.
 Node* factors_added_up(const Node& node, Facts& facts);
 
 /// What PRODUCT, a Gemm, adds; null where that is nothing, and for other products.

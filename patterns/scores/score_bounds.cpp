@@ -52,33 +52,30 @@ std::optional<Bounds> bounds_of(Node& node, Facts& facts) {
   return std::nullopt;
 }
 
-std::optional<Bounds> bounds_of_choice(const Node& node, Facts& facts);
+constexpr int kMostReplaced = 3;
 
-/// True if SCORES are TESTED, or that with what is not finite replaced before: nothing else is infinite in one of them alone.
-bool is_replaced_of(Value& scores, Value& tested, Facts& facts) {
-  constexpr int kMostReplaced = 3;
-  Value* seen = &scores;
-  for (int step = 0; step < kMostReplaced; ++step) {
-    if (&before_float_casts(tested, facts) == &before_float_casts(*seen, facts)) return true;
-    const Node* choice = canonical(*seen, facts).producer;
-    const auto replaced = choice && choice->is("Where") ? bounds_of_choice(*choice, facts) : std::nullopt;
-    if (!replaced) return false;
-    seen = replaced->scores;
-  }
-  return false;
+std::optional<Bounds> bounds_of_choice(const Node& node, int replaced_before, Facts& facts);
+
+/// True if SCORES are TESTED, or that with what is not finite replaced so often BEFORE at most: nothing else is infinite in one
+/// of them alone.
+bool is_replaced_of(Value& scores, Value& tested, int before, Facts& facts) {
+  if (&before_float_casts(tested, facts) == &before_float_casts(scores, facts)) return true;
+  const Node* choice = before > 0 ? canonical(scores, facts).producer : nullptr;
+  const auto replaced = choice && choice->is("Where") ? bounds_of_choice(*choice, before - 1, facts) : std::nullopt;
+  return replaced && is_replaced_of(*replaced->scores, tested, before - 1, facts);
 }
 
 /// What NODE, a Where, puts in the place of what is not finite of one operand, which is there bounded by it, and NaN no score;
 /// nullopt if it may replace others.
 ///
 ///   Where(IsNaN(x), 0, x)  =>  x        Where(x == -Inf, f, x)  =>  Max(x, f)        Where(x == Inf, f, x)  =>  Min(x, Inf)
-std::optional<Bounds> bounds_of_choice(const Node& node, Facts& facts) {
+std::optional<Bounds> bounds_of_choice(const Node& node, int replaced_before, Facts& facts) {
   constexpr size_t kHeld = 1, kOtherwise = 2;
   for (const size_t kept : {kHeld, kOtherwise}) {
     Value *scores = node.inputs[kept], *other = node.inputs[kHeld + kOtherwise - kept];
     const auto number = facts.uniform(*other);
     const auto replaced = number ? not_finite_where({node.inputs[0], kept == kOtherwise}, facts) : std::nullopt;
-    if (!replaced || !is_replaced_of(*scores, *replaced->value, facts)) continue;
+    if (!replaced || !is_replaced_of(*scores, *replaced->value, replaced_before, facts)) continue;
     Bounds bounds{scores, other, {}, {}, replaced->kind == NotFinite::Kind::kNaN};
     if (replaced->kind == NotFinite::Kind::kInfinity || !keeps_shape(*node.outputs[0], *scores, facts)) return std::nullopt;
     if (replaced->kind == NotFinite::Kind::kPositive) bounds.most = std::numeric_limits<double>::max();
@@ -344,7 +341,7 @@ Ways peel_bound(Node& node, const ScoreWalk& below, MatchContext& context) {
 }
 
 Ways peel_replaced(Node& node, const ScoreWalk& below, MatchContext& context) {
-  const auto bounds = bounds_of_choice(node, context.facts);
+  const auto bounds = bounds_of_choice(node, kMostReplaced, context.facts);
   if (!bounds) return missed("scores.operator", &node, node.op(), below.peeled);
   ATTN_OPT_MATCH(const ScoreWalk walk, settled(below, context));
   return bounded_by(*bounds, node, walk, context);

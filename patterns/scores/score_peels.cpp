@@ -8,7 +8,8 @@
 //   Concat                  of scores of several keys, queries or heads (joined_keys.h)
 //   ReduceSum, ReduceSumSquare   of squares of differences, as a product (squared_distance.h)
 //   Reshape                 of heads out of the rows (heads_in_rows.h)
-//   Reshape                 of any axes right behind the product (parted_scores.h)
+//   Reshape                 of any axes right behind the product (parted_scores.h), or of those that one above had merged
+//                           (parted_frame.h)
 //   Conv                    of single points, as a product (pointwise_convolution.h)
 //   Slice, Split, Gather    of some rows, keys or heads (selected_scores.h)
 //   Trilu, Scatter*         as masks (form_reader.h)

@@ -55,11 +55,7 @@ class PickedScores {
   /// Of VALUE along AXIS, one value for all that read it; null if a product does not have that axis, or none is reached.
   Value* above(Value& value, size_t axis, int steps) {
     const auto [known, is_new] = picked_.try_emplace({&canonical(value, facts_), axis}, nullptr);
-    if (is_new) {
-      Value* found = anew(value, axis, steps);
-      picked_[{&canonical(value, facts_), axis}] = found;
-      return found;
-    }
+    if (is_new) known->second = anew(value, axis, steps);
     return known->second;
   }
 

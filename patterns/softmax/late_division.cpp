@@ -237,7 +237,11 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   if (hides_nan && are_exponentials) return miss("the exponentials are changed before the product");
   const bool may_be_moved = std::ranges::all_of(walk.steps, &LinearStep::is_number) && !walk.sinks;
   if (softmax.moved) return may_be_moved ? Matched<void>() : miss("the exponentials are changed before the product");
-  const bool are_known = has_known_sizes(softmax, walk, output, context.facts);
+  const bool is_plain = may_be_moved && !softmax.values && !softmax.swapped;
+  const auto moved_or_miss = [&](const char* why) {
+    return is_plain && moved_before_division(softmax, context) ? Matched<void>() : miss(why);
+  };
+  if (!has_known_sizes(softmax, walk, output, context.facts)) return moved_or_miss("sizes that are not known to be equal");
   std::vector<Role> roles = output.roles;
   if (softmax.swapped) std::swap(roles[roles.size() - 2], roles.back());
   const ScoreLayout& layout = reading.value_product.probabilities;
@@ -247,11 +251,7 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   const size_t rank = context.facts.shape(*softmax.output).known().size();
   const bool has_rows = roles.size() == rank && *rows == Role::kRow && *features == Role::kFeature &&
                         std::is_sorted(roles.begin(), roles.end() - 2);
-  if (!are_known || !keeps_order || !has_rows) {
-    const bool is_plain = may_be_moved && !softmax.values && !softmax.swapped;
-    if (is_plain && moved_before_division(softmax, context)) return {};
-    return miss(are_known ? "the sums do not lie as the rows of the product do" : "sizes that are not known to be equal");
-  }
+  if (!keeps_order || !has_rows) return moved_or_miss("the sums do not lie as the rows of the product do");
   output.value = softmax.divided;
   output.roles = std::move(roles);
   return {};

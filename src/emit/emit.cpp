@@ -216,7 +216,8 @@ Matched<Emission> emit_for_target(const Match& match, MatchContext& context, con
       auto emission = emitter.write_in_order(plan, wanted);
       if (emission) {
         const bool is_leaner = gives_in_vain(*emission, sdpa);
-        auto leaner = is_leaner ? emitter.write_in_order(plan, Further::kPresents) : tl::unexpected<Miss>(Miss());
+        const Further less = wanted == Further::kScores ? Further::kNone : Further::kPresents;
+        auto leaner = is_leaner ? emitter.write_in_order(plan, less) : tl::unexpected<Miss>(Miss());
         written.emplace(leaner ? *std::move(leaner) : *std::move(emission));
         return true;
       }

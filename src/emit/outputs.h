@@ -15,8 +15,8 @@ struct FurtherOutputs {
   bool wants_scores() const { return scores != nullptr; }
 };
 
-/// Which outputs beside Y are tried: a mask that is computed from the sizes of a present cannot be read by what makes it, and scores
-/// may be read by nothing but what goes.
+/// Which outputs beside Y are tried: a mask that is computed from the sizes of a present cannot be read by what makes it, and
+/// scores may be read by nothing but what goes.
 enum class Further { kAll, kPresents, kScores, kNone };
 
 FurtherOutputs further_outputs(const WritingPlan& plan, Further wanted, Site& site);

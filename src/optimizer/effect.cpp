@@ -35,11 +35,4 @@ Effect effect_of(const Emission& emission, const Sdpa& sdpa, Facts& facts) {
   return effect;
 }
 
-std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor) {
-  std::vector<const Node*> replaced = {&anchor};
-  replaced.insert(replaced.end(), emission.removed.begin(), emission.removed.end());
-  std::ranges::sort(replaced.begin() + 1, replaced.end(), {}, &Node::position);
-  return replaced;
-}
-
 }  // namespace attn_opt

@@ -10,7 +10,4 @@ namespace attn_opt {
 /// because they only rename what another holds (Reshape and its like), are not counted.
 Effect effect_of(const Emission& emission, const Sdpa& sdpa, Facts& facts);
 
-/// What EMISSION stands for: ANCHOR, then the nodes that it leaves dead, from first to last.
-std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor);
-
 }  // namespace attn_opt

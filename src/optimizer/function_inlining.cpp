@@ -14,7 +14,6 @@
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
 #include "src/optimizer/taken_branches.h"
-#include "src/rewrite/equal_nodes.h"
 #include "src/verify/read_nodes.h"
 
 namespace attn_opt {
@@ -83,14 +82,6 @@ int64_t untyped_inputs(const std::vector<Node*>& nodes, Facts& facts) {
   return count;
 }
 
-/// Enters the function that NODE lay in before CALLS were inlined.
-void cover(const Node& node, const InlinedCalls& calls, WritableSites& sites) {
-  const auto* origin = calls.origin(*node.proto);
-  if (!origin) return;
-  const onnx::FunctionProto& function = *calls.call_around(origin->scope)->function;
-  sites.covered.emplace(function.domain(), function.name());
-}
-
 /// Those of FOUND, sites of a copy in which CALLS are inlined.
 WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>& found, MatchContext& context,
                        const EmitOptions& options) {
@@ -102,8 +93,13 @@ WritableSites writable(const InlinedCalls& calls, const std::vector<MatchedSite>
     ++sites.count;
     sites.assumptions += std::ranges::count(emission->preconditions, false, &Precondition::proven);
     sites.untyped += untyped_inputs(emission->edit.nodes(), context.facts);
-    for (const Node* node : emission->removed) cover(*node, calls, sites);
-    cover(*site.match.anchor, calls, sites);  // stays where another site shares it
+    std::vector<const Node*> nodes(emission->removed.begin(), emission->removed.end());
+    nodes.push_back(site.match.anchor);  // stays where another site shares it
+    for (const Node* node : nodes)
+      if (const auto* origin = calls.origin(*node->proto)) {
+        const onnx::FunctionProto& function = *calls.call_around(origin->scope)->function;
+        sites.covered.emplace(function.domain(), function.name());
+      }
   }
   return sites;
 }
@@ -161,20 +157,6 @@ bool wiring_holds(InlinedModel& inlined) {
   return std::ranges::all_of((*view)->graphs(), [&](const auto& graph) { return read.wiring_fault(graph->nodes()).empty(); });
 }
 
-/// What can be written of VIEW, that of MODEL with CALLS inlined. MISSED: the nodes at which nothing matches.
-WritableSites writable_in(ModelGraph& view, const InlinedCalls& calls, const Model& model, const OptimizeOptions& options,
-                          const std::vector<const Pattern*>& chosen, std::vector<const Node*>& missed) {
-  Facts facts(view, *model.tensors);
-  MatchContext context{view, facts, {}, rules_of(options.emit.target)};
-  Report report;
-  const FoundSites found = find_sites(context, chosen, report);
-  missed = anchors_missed(found);
-  WritableSites sites = writable(calls, found.matched, context, options.emit);
-  sites.lines = report.sites.size();
-  sites.can_be_raised = sites.count == 0 || plan_raise(view, facts, view.edit_opset()).has_value();
-  return sites;
-}
-
 /// What can be written of MODEL with the functions NAMES inlined; nothing if that is no model.
 WritableSites writable_behind(Model& model, const std::set<FunctionName>& names, const OptimizeOptions& options,
                               const std::vector<const Pattern*>& chosen) {
@@ -183,12 +165,13 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   if (!created || !check_nodes(**created)) return {};
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
-  std::vector<const Node*> missed;
-  WritableSites sites = writable_in(*view, trial.calls, model, options, chosen, missed);
-  EqualNodes equal(*view);
-  if (missed.empty() || !equal.merge(missed)) return sites;
-  sites = writable_in(*view, trial.calls, model, options, chosen, missed);
-  for (const Node* copy : equal.copies()) cover(*copy, trial.calls, sites);
+  Facts facts(*view, *model.tensors);
+  MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
+  Report report;
+  const FoundSites found = find_sites(context, chosen, report);
+  WritableSites sites = writable(trial.calls, found.matched, context, options.emit);
+  sites.lines = report.sites.size();
+  sites.can_be_raised = sites.count == 0 || plan_raise(*view, facts, view->edit_opset()).has_value();
   return sites;
 }
 

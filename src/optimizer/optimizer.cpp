@@ -28,7 +28,6 @@
 #include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
-#include "src/rewrite/equal_nodes.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -46,17 +45,33 @@ struct Reading {
   std::optional<Verifier> verifier;
 };
 
+/// Sizes that SITE takes for equal; empty if it takes none.
+std::string sizes_taken_for_equal(const MatchedSite& site) {
+  for (const Precondition& condition : site.match.sdpa.preconditions)
+    if (condition.id == kSizesEqual && !condition.proven) return condition.detail;
+  return {};
+}
+
+/// What EMISSION stands for: ANCHOR, then the nodes that it leaves dead, from first to last.
+std::vector<const Node*> replaced_by(const Emission& emission, const Node& anchor) {
+  std::vector<const Node*> replaced = {&anchor};
+  replaced.insert(replaced.end(), emission.removed.begin(), emission.removed.end());
+  std::ranges::sort(replaced.begin() + 1, replaced.end(), {}, &Node::position);
+  return replaced;
+}
+
 class Run {
  public:
   /// CALLS: that were inlined in MODEL; null if there are none.
   Run(Model& model, const OptimizeOptions& options, AcceptedAssumptions accepted, std::unique_ptr<ModelGraph> view,
-      InlinedCalls* calls)
+      const InlinedCalls* calls)
       : model_(model),
         options_(options),
         accepted_(std::move(accepted)),
         view_(std::move(view)),
         calls_(calls),
-        equal_(*view_) {
+        usual_(*view_, *model.tensors, options.emit.target, accepted_, true) {
+    add_verifier(usual_);
     if (options_.draw) graphs_.emplace(*view_, *model_.tensors);
   }
 
@@ -65,21 +80,15 @@ class Run {
     report_.opset_before = report_.opset_after = opset_version(model_.proto);
     ATTN_OPT_TRY(const auto chosen, chosen_patterns(options_));
     tell("matching", 0, 1);
-    find(chosen);
-    if (const auto missed = anchors_missed(sites_); !missed.empty() && equal_.merge(missed)) {
-      if (calls_) calls_->read_instead(equal_.firsts());
-      find(chosen);
-    }
+    sites_ = find_sites(usual_.context, chosen, report_, {options_.trace, graphs_ ? &*graphs_ : nullptr});
     if (!accepted_.accepts(kSizesEqual)) describe_for_all_sizes();
     std::optional<RaisePlan> plan;
     report_.changed = fuse_sites(plan);
     merge_lines(sites_, report_);
     if (report_.changed) {
-      declare_output_shapes(*view_, usual_->facts);
+      declare_output_shapes(*view_, usual_.facts);
       if (plan) plan->apply(*view_);
       view_->compact();
-    } else {
-      equal_.undo();
     }
     report_.opset_after = opset_version(model_.proto);
     report_.seconds_match = seconds_since(start) - report_.seconds_verify;
@@ -87,13 +96,6 @@ class Run {
   }
 
  private:
-  void find(const std::vector<const Pattern*>& chosen) {
-    usual_.emplace(*view_, *model_.tensors, options_.emit.target, accepted_, true);
-    add_verifier(*usual_);
-    report_.sites.clear();
-    sites_ = find_sites(usual_->context, chosen, report_, {options_.trace, graphs_ ? &*graphs_ : nullptr});
-  }
-
   void add_verifier(Reading& reading) {
     if (options_.verify == VerifyMode::kOff) return;
     VerifyOptions verification = options_.verification;
@@ -126,7 +128,7 @@ class Run {
     return true;
   }
 
-  Reading& reading_of(const MatchedSite& site) { return site.equal_sizes.empty() ? *usual_ : *for_all_sizes_; }
+  Reading& reading_of(const MatchedSite& site) { return site.equal_sizes.empty() ? usual_ : *for_all_sizes_; }
 
   void tell(std::string_view step, size_t done, size_t all) const {
     if (options_.progress) options_.progress(step, static_cast<double>(done) / static_cast<double>(all));
@@ -137,7 +139,7 @@ class Run {
     std::vector<MatchedSite>& matched = sites_.matched;
     if (matched.empty()) return false;
     if (options_.emit.stage != Stage::kFunctions) {
-      auto raise = plan_raise(*view_, usual_->facts, view_->edit_opset(), accepted_.accepts("rows-keep-a-key"));
+      auto raise = plan_raise(*view_, usual_.facts, view_->edit_opset(), accepted_.accepts("rows-keep-a-key"));
       if (!raise) return refuse_all(raise.error());
       plan = *std::move(raise);
     }
@@ -227,7 +229,7 @@ class Run {
     for (const Edit::Takeover& takeover : emission->edit.takeovers())
       reading.facts.take_over(*takeover.existing, *takeover.made);
     emission->edit.commit(shared_);
-    usual_->context.no_blocks.clear();
+    usual_.context.no_blocks.clear();
     if (for_all_sizes_) for_all_sizes_->context.no_blocks.clear();
     say_sizes(read_for_sizes, at_hand, reading.context, shared_);
     if (options_.on_commit) options_.on_commit(*view_, line.name);
@@ -290,9 +292,8 @@ class Run {
   const OptimizeOptions& options_;
   AcceptedAssumptions accepted_;
   std::unique_ptr<ModelGraph> view_;
-  InlinedCalls* calls_;
-  EqualNodes equal_;
-  std::optional<Reading> usual_;
+  const InlinedCalls* calls_;
+  Reading usual_;
   std::unique_ptr<Reading> for_all_sizes_;  ///< made when it is wanted
   FoundSites sites_;
   SharedNodes shared_;

@@ -147,14 +147,6 @@ std::unordered_set<size_t> covered_lines(const FoundSites& found, const Report& 
 
 }  // namespace
 
-std::vector<const Node*> anchors_missed(const FoundSites& found) {
-  std::unordered_set<const Node*> matched;
-  for (const MatchedSite& site : found.matched) matched.insert(site.match.anchor);
-  std::vector<const Node*> missed = found.anchors;
-  std::erase_if(missed, [&](const Node* anchor) { return matched.contains(anchor); });
-  return missed;
-}
-
 void merge_lines(const FoundSites& found, Report& report) {
   const std::vector<size_t> around = lines_around(found, report);
   for (size_t i = 0; i < around.size(); ++i)
@@ -223,12 +215,6 @@ std::string graph_path(const Graph& graph) {
       if (owner.bodies[index] == &graph) body = attribute.name();
   }
   return graph_path(*graph.parent()) + "/" + owner.label() + ":" + body;
-}
-
-std::string sizes_taken_for_equal(const MatchedSite& site) {
-  for (const Precondition& condition : site.match.sdpa.preconditions)
-    if (condition.id == kSizesEqual && !condition.proven) return condition.detail;
-  return {};
 }
 
 Expected<std::vector<const Pattern*>> chosen_patterns(const OptimizeOptions& options) {

@@ -20,9 +20,6 @@ struct MatchedSite {
   std::string equal_sizes = {};
 };
 
-/// Sizes that SITE takes for equal; empty if it takes none.
-std::string sizes_taken_for_equal(const MatchedSite& site);
-
 /// As OptimizeOptions::trace.
 using MissTrace = decltype(OptimizeOptions::trace);
 
@@ -49,9 +46,6 @@ struct SiteListeners {
 /// Tries every pattern at every node of the main graph and the bodies, and enters what is attention into REPORT.
 FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report,
                       const SiteListeners& listeners = {});
-
-/// The nodes of FOUND at which nothing matched.
-std::vector<const Node*> anchors_missed(const FoundSites& found);
 
 /// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
 /// the others. Nodes that were fused from elsewhere have none.

@@ -58,13 +58,8 @@ const InlinedCalls::Scope* InlinedCalls::call_around(int number) const {
   return number < 0 ? nullptr : &scope(number);
 }
 
-std::string InlinedCalls::resolved(int scope, const std::string& name) const {
-  std::string wanted = traced(scope, name);
-  const auto first = firsts_.find(wanted);
-  return first == firsts_.end() ? wanted : first->second;
-}
-
-std::string InlinedCalls::traced(int number, std::string wanted) const {
+std::string InlinedCalls::resolved(int number, const std::string& name) const {
+  std::string wanted = name;
   while (!wanted.empty()) {
     const Scope& here = scope(number);
     if (const auto call = here.made_by_calls.find(wanted); call != here.made_by_calls.end()) {

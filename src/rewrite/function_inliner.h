@@ -42,8 +42,6 @@ class InlinedCalls {
   /// What a reader of NAME in SCOPE has to read now: followed through what the calls are given, and what they make. Empty for
   /// an input that a call omits.
   std::string resolved(int scope, const std::string& name) const;
-  /// Has readers of FIRSTS' keys, as they are called now, read what these say instead.
-  void read_instead(std::unordered_map<std::string, std::string> firsts) { firsts_ = std::move(firsts); }
   /// The function that NODE calls, if its calls were inlined.
   const onnx::FunctionProto* function_of(const onnx::NodeProto& node) const;
   /// True if the node's attributes, or those of nodes in its graphs, are told by the call's.
@@ -51,10 +49,6 @@ class InlinedCalls {
 
  private:
   friend class FunctionInliner;
-  /// As resolved(), but for read_instead().
-  std::string traced(int scope, std::string name) const;
-
-  std::unordered_map<std::string, std::string> firsts_;
   std::vector<Scope> scopes_;
   std::unordered_map<const onnx::NodeProto*, Origin> origins_;
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  ///< that were inlined

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -64,6 +65,19 @@ class ConeWalk {
   Cone cone_;
 };
 
+/// True if VALUE is how many truths there are.
+bool is_count(const Value& value) {
+  constexpr int kMostNodes = 6;
+  const Value* seen = &value;
+  for (int step = 0; step < kMostNodes && seen && seen->producer; ++step) {
+    const Node& maker = *seen->producer;
+    if (maker.is("ReduceSum") || maker.is("NonZero")) return true;
+    if (!has(maker, Trait::kMoves) && !maker.is("Cast") && !maker.is("Concat") && !maker.is("Shape")) return false;
+    seen = maker.input(0);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Value*> reads_of(const Node& node) {
@@ -97,7 +111,11 @@ bool is_counted(const Value& value, Facts& facts) {
   return shape && std::ranges::any_of(*shape, [&](const Dim& size) {
            const Atom* atom = sole_atom(size);
            const Value* named = atom && !named_by(*atom).empty() ? value.graph->find(named_by(*atom)) : nullptr;
-           return named && named->producer && (named->producer->is("NonZero") || facts.uniform(*named));
+           const Node* maker = named ? named->producer : nullptr;
+           const Value* sizes = maker && maker->is("Expand")            ? maker->input(1)
+                                : maker && maker->is("ConstantOfShape") ? maker->input(0)
+                                                                        : nullptr;
+           return maker && (maker->is("NonZero") || (sizes && is_count(*sizes)));
          });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/facts/loop_shapes.h"
 #include "src/verify/input_draw.h"
 #include "src/verify/mask_axes.h"
@@ -109,6 +110,14 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
   return filled(input.type, *dims, draw);
 }
 
+/// True if VALUE, which a description may have made by moving or picking elements, holds elements of SOURCE.
+bool is_picked_of(const Value& value, const Value& source) {
+  const Value* seen = &value;
+  while (seen != &source && seen->is_new && seen->producer && has(*seen->producer, Trait::kMoves) && seen->producer->input(0))
+    seen = seen->producer->inputs[0];
+  return seen == &source;
+}
+
 }  // namespace
 
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
@@ -122,10 +131,9 @@ InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
                                                   : InputRole::kDrop;
   for (const auto& scale : sdpa.tensor_scales)
     if (scale.value == value) return InputRole::kTensorScale;
-  for (const auto& view : sdpa.q.views)
-    if (view.value == value) return InputRole::kQuery;
-  for (const auto& view : sdpa.k.views)
-    if (view.value == value) return InputRole::kKey;
+  const auto is_of = [value](const OperandView& view) { return is_picked_of(*view.value, *value); };
+  if (std::ranges::any_of(sdpa.q.views, is_of)) return InputRole::kQuery;
+  if (std::ranges::any_of(sdpa.k.views, is_of)) return InputRole::kKey;
   return bias_made_from(input, sdpa) ? InputRole::kBias : InputRole::kOther;
 }
 

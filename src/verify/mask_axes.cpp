@@ -54,7 +54,8 @@ bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
   Shape others = input.shape;
   others[keys] = 1;
   const auto is_part = [&](const Dim& size) {  // heads or queries may be put together with others
-    return std::ranges::any_of(term.frame, [&](const Dim& whole) { return exact_quotient(whole, size).has_value(); });
+    return std::any_of(term.frame.begin(), term.frame.end() - 1,
+                       [&](const Dim& whole) { return exact_quotient(whole, size).has_value(); });
   };
   const bool is_of_frame = std::ranges::all_of(others, [&](const Dim& size) { return size.is(1) || is_part(size); });
   return (is_of_frame || is_picked(term)) && is_made_from(*term.value, *input.value);

@@ -60,7 +60,7 @@ class SiteCutter {
   bool is_fixed(const Value& value) const { return context_.facts.constant(value) || context_.facts.uniform(value); }
   static bool is_cast_by_edit(const Value& value) { return is_written(value) && value.producer->is("Cast"); }
 
-  /// VALUE is no cut, nor what a pattern made it of, but for shapes, and integers that are drawn as the site may have them.
+  /// VALUE is no cut, nor what a pattern made it of; shapes are the same whatever is drawn, and integers drawn as is legal.
   void compute(Value& value) {
     std::vector<Value*> pending{&value};
     while (!pending.empty()) {

@@ -349,7 +349,6 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"fill: -1e4 for -inf", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
       {"fill: lowest for -inf", "bounded_by_a_constant_of_two_numbers", kNoneEmpty},
       {"operands: V read below its layout", "keys_in_blocks_from_scalars", kCutAndJoined},
-      {"operands: K read below its layout", "sizes_of_scores_multiplied_twice", kOtherViews},
       {"operands: V read below its layout", "two_products_added_up_for_themselves", kOtherViews},
       {"Transpose: two axes exchanged", "bias_of_heads_beside_grouped_rows", kUnitAxes},
       {"Transpose: left out", "bias_of_heads_beside_groups_moved", kUnitAxes},

@@ -50,15 +50,6 @@ TEST(Sites, AreOneForEachNodeWhateverMissesThere) {
   EXPECT_EQ(optimized(model, with_misses({0})).sites[0].miss_id, alone.sites[0].miss_id);
 }
 
-TEST(Sites, ThatAreMissedLeaveEqualNodesAsTheyWere) {
-  Model model = attention_in_text(R"( kt = Transpose <perm = [0, 1, 3, 2]> (k) kt_again = Transpose <perm = [0, 1, 3, 2]> (k)
-      s = MatMul (q, kt) s_again = MatMul (q, kt_again) w = Softmax <axis = -2> (s) w_again = Softmax <axis = -2> (s_again)
-      w_sum = Add (w, w_again) y = MatMul (w_sum, v) )");
-  const std::string before = model.proto.SerializeAsString();
-  EXPECT_EQ(optimized(model).fused(), 0);
-  EXPECT_EQ(model.proto.SerializeAsString(), before);
-}
-
 TEST(Sites, ThatAreFusedHaveNoMisses) {
   Model model = attention_in_text("unread = Softmax (q)" + attention_nodes(), "", ", float[2,2,5,8] unread");
   const Report report = optimized(model, with_misses({9}));

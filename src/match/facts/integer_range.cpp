@@ -26,7 +26,8 @@ Range of_size(const Dim& size) {
   if (!size.from_sizes()) return std::nullopt;
   IntegerRange range;
   for (const Dim::Term& term : size.terms()) {
-    if (term.factors.size() > 1) return std::nullopt;
+    if (term.factors.size() > 1 || (term.factors.size() == 1 && term.factors[0]->kind != Atom::Kind::kSymbol))
+      return std::nullopt;
     const double most = static_cast<double>(term.coefficient) * (term.factors.empty() ? 1 : kLargestSize);
     range.least += term.factors.empty() ? most : std::min(most, 0.0);
     range.greatest += term.factors.empty() ? most : std::max(most, 0.0);
@@ -56,8 +57,11 @@ class IntegerFollower {
     Range range = known(seen);
     if (!range && ++nodes_ <= kMostIntegerNodes) range = computed(seen);
     // Beyond its type a number begins anew from the other end.
-    const double most = std::min(kExact, std::ldexp(1.0, 8 * static_cast<int>(element_size(type)) - 1) - 1);
-    return range && -most <= range->least && range->greatest <= most ? range : std::nullopt;
+    const bool is_unsigned = type == onnx::TensorProto::UINT8 || type == onnx::TensorProto::UINT16 ||
+                             type == onnx::TensorProto::UINT32 || type == onnx::TensorProto::UINT64;
+    const double most = std::min(kExact, std::ldexp(1.0, 8 * static_cast<int>(element_size(type)) - (is_unsigned ? 0 : 1)) - 1);
+    const double least = is_unsigned ? 0 : -most;
+    return range && least <= range->least && range->greatest <= most ? range : std::nullopt;
   }
 
  private:
