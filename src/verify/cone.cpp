@@ -78,6 +78,16 @@ bool is_count(const Value& value) {
   return false;
 }
 
+/// True if SIZE, of a value in GRAPH, is how many truths there are.
+bool counts_truths(const Dim& size, const Graph& graph) {
+  const Atom* atom = sole_atom(size);
+  const Value* named = atom && !named_by(*atom).empty() ? graph.find(named_by(*atom)) : nullptr;
+  const Node* maker = named ? named->producer : nullptr;
+  if (!maker || maker->is("NonZero")) return maker;
+  const Value* sizes = maker->is("Expand") ? maker->input(1) : maker->is("ConstantOfShape") ? maker->input(0) : nullptr;
+  return sizes && is_count(*sizes);
+}
+
 }  // namespace
 
 std::vector<Value*> reads_of(const Node& node) {
@@ -107,16 +117,10 @@ Cone cone_of_body(const Graph& body) {
 }
 
 bool is_counted(const Value& value, Facts& facts) {
+  const auto counts = [&](const Dim& size) { return counts_truths(size, *value.graph); };
   const MaybeShape shape = facts.shape(value);
-  return shape && std::ranges::any_of(*shape, [&](const Dim& size) {
-           const Atom* atom = sole_atom(size);
-           const Value* named = atom && !named_by(*atom).empty() ? value.graph->find(named_by(*atom)) : nullptr;
-           const Node* maker = named ? named->producer : nullptr;
-           const Value* sizes = maker && maker->is("Expand")            ? maker->input(1)
-                                : maker && maker->is("ConstantOfShape") ? maker->input(0)
-                                                                        : nullptr;
-           return maker && (maker->is("NonZero") || (sizes && is_count(*sizes)));
-         });
+  const IntegerData* integers = facts.integers(value);
+  return (shape && std::ranges::any_of(*shape, counts)) || (integers && std::ranges::any_of(integers->values, counts));
 }
 
 bool depends(Value& below, const Value& above, const std::unordered_set<const Value*>& ends) {

@@ -49,7 +49,6 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'scores-finite' left out", "guard_as_sum_of_two", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "sums_over_pairs_turned", kNoneInfinite},
       {"preconditions: 'scores-finite' left out", "scores_cast_to_half_and_back", kNoInfiniteScore},
-      {"preconditions: 'scores-finite' left out", "difference_of_halves_of_heads", kNoInfiniteScore},
       {"preconditions: 'rows-keep-a-key' left out", "lengths_and_distances", kRoundsByOrder},
       {"preconditions: 'rows-keep-a-key' taken for proven", "lengths_and_distances", kRoundsByOrder},
       {"preconditions: 'rows-keep-a-key' left out", "keys_first_sinks", kKeysBesideSinks},
