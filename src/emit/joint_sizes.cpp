@@ -60,26 +60,20 @@ bool are_broadcast(const Dim& keys, Site& site) {
          });
 }
 
-/// True of a number above 1 and the product of several axes that a run tells: which of these broadcast is not known of that.
-bool are_told_apart_by_a_run(const Dim& number, const Dim& size) {
-  const auto terms = size.terms();
-  const bool is_product = terms.size() == 1 && terms[0].factors.size() + (terms[0].coefficient != 1 ? 1 : 0) > 1;
-  return number.is_constant() && !number.is(1) && !size.is_constant() && is_product;
-}
-
-/// Misses batches and heads of several axes beside a number, as 2 beside b * 2 is 1 * 2, 2 * 1 or 2.
-Matched<void> check_merged_sizes(const WritingPlan& plan, const Operands& operands, const Site& site) {
-  for (const Site::Axis axis : {Site::kBatch, Site::kHeads}) {
-    std::vector<Dim> sizes;
-    for (const Placed* operand : {&operands.q, &operands.k, &operands.v})
-      for (size_t i = 0; i < operand->shape.size(); ++i)
-        if (axis_of(*operand, i, operand == &operands.q) == axis && is_joint(axis, operand == &operands.q, plan))
-          sizes.push_back(operand->shape[i]);
-    for (const Dim& one : sizes)
-      for (const Dim& other : sizes)
-        if (are_told_apart_by_a_run(one, other))
+/// Misses batches and heads of several axes beside a number above 1, as b * 2 beside 2, which is 1 * 2, 2 * 1 or 2: a run tells
+/// which of them broadcast.
+Matched<void> check_merged_sizes(const WritingPlan& plan, const Site& site) {
+  const std::array<const OperandView*, 3> views{plan.q, plan.k, plan.v};
+  for (const Role role : {Role::kBatch, Role::kHead}) {
+    if (role == Role::kHead && plan.kv_group != 1) continue;
+    for (const OperandView* one : views)
+      for (const OperandView* other : views) {
+        const Dim number = one->axes.size(role), size = other->axes.size(role);
+        const bool is_told = !number.is_constant() || number.is(1) || size.is_constant();
+        if (!is_told && other->axes.all_of_role(role).size() > 1)
           return missed("emit.batch", site.match.anchor,
-                        one.str() + " of one and " + other.str() + " of another of Q, K and V may broadcast");
+                        number.str() + " of one and " + size.str() + " of another of Q, K and V may broadcast");
+      }
   }
   return {};
 }
@@ -211,7 +205,7 @@ Matched<void> join_sizes(const WritingPlan& plan, const Placed* mask, Operands& 
   const Node& anchor = *site.match.anchor;
   const bool is_operator = !anchor.domain().empty() || anchor.is("Attention");
   if (is_operator && !plan.expands_key_heads && !plan.expands_value_heads) return {};
-  ATTN_OPT_DONE(check_merged_sizes(plan, operands, site));
+  ATTN_OPT_DONE(check_merged_sizes(plan, site));
   const Dim heads = site.scores[Site::kHeads];
   site.scores = joint_shape(plan, mask, operands, site);
   if (plan.form == IoForm::k3d && !(site.scores[Site::kHeads] == heads && has_heads_of_its_own(plan, heads)))
