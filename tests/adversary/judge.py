@@ -88,7 +88,7 @@ class Judge:
             given = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role in ("float", "past")]
             types = [np.dtype(i.name) for i in (a.dtype for a in given)] or [np.dtype(np.float32)]
             facts = compare.breached(probes, given, min(types, key=lambda t: t.itemsize))
-            facts["finite"] &= facts["largest"] < np.finfo(np.float16).max or "through-half" not in drawn.graph.notes
+            facts["finite"] &= facts["largest"] < float(np.finfo(np.float16).max) or "through-half" not in drawn.graph.notes
             facts["fill"] = max((float(note[5:]) for note in drawn.graph.notes if note.startswith("fill=")), default=-np.inf)
             facts["adds_up_queries"] = "probabilities-transposed" in drawn.graph.notes
             kept.append(Run(position, feed, before, exact, others, facts, "second=crossing" in drawn.graph.notes))

@@ -352,6 +352,8 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"operands: V read below its layout", "two_products_added_up_for_themselves", kOtherViews},
       {"terms: order exchanged", "difference_of_halves_of_heads", "the lowest number is itself with a bias and without"},
       {"Attention.scale: off by 64 ulp", "difference_of_head_pairs", "the other product rounds by more"},
+      {"Expand: left out", "batch_joined_of_parts", "4 b is 8 in each run"},
+      {"Unsqueeze: left out", "batch_joined_of_parts", kExpandPutsAxes},
       {"Transpose: two axes exchanged", "bias_of_heads_beside_grouped_rows", kUnitAxes},
       {"Transpose: left out", "bias_of_heads_beside_groups_moved", kUnitAxes},
       {"Transpose: two axes exchanged", "bias_of_heads_beside_groups_moved", kUnitAxes},
