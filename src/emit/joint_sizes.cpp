@@ -61,11 +61,12 @@ bool are_broadcast(const Dim& keys, Site& site) {
 }
 
 /// Misses batches and heads of several axes beside a number above 1, as b * 2 beside 2, which is 1 * 2, 2 * 1 or 2: a run tells
-/// which of them broadcast.
+/// which of them broadcast. Batch axes told apart are each expanded to what they are together.
 Matched<void> check_merged_sizes(const WritingPlan& plan, const Site& site) {
   const std::array<const OperandView*, 3> views{plan.q, plan.k, plan.v};
   for (const Role role : {Role::kBatch, Role::kHead}) {
-    if (role == Role::kHead && plan.kv_group != 1) continue;
+    const bool is_each_expanded = role == Role::kBatch && !site.batch.empty();
+    if (is_each_expanded || (role == Role::kHead && plan.kv_group != 1)) continue;
     for (const OperandView* one : views)
       for (const OperandView* other : views) {
         const Dim number = one->axes.size(role), size = other->axes.size(role);

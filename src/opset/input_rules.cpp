@@ -1,6 +1,5 @@
-#include <limits>
-
 #include "src/opset/step_rules.h"
+#include "src/trial/infinity.h"
 
 namespace attn_opt {
 namespace {
@@ -49,12 +48,12 @@ Obstacle raise_clip(Draft& draft, const RaiseSite& site) {
 /// Up to 11 ONNX Runtime computes halves in float, whose ends are -inf and inf among them; the kernel since has the half's own
 /// ends for a bound that is left out.
 Obstacle bound_halves(Draft& draft, const RaiseSite& site) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const int i : {1, 2}) {
     if (draft.node().input_size() > i && !draft.node().input(i).empty()) continue;
     if (site.type(0) == onnx::TensorProto::UNDEFINED) return "the type of its input is not known";
     if (site.type(0) != onnx::TensorProto::FLOAT16) return {};
-    draft.set_input(i, draft.add_constant(Tensor::scalar<float>(i == 1 ? -kInfinity : kInfinity).cast(site.type(0)).value()));
+    const Tensor bound = Tensor::scalar<float>(static_cast<float>(i == 1 ? -kInfinity : kInfinity));
+    draft.set_input(i, draft.add_constant(bound.cast(site.type(0)).value()));
   }
   return {};
 }

@@ -26,8 +26,8 @@ Expected<Cone> cone_of(const std::vector<Value*>& roots, const std::function<boo
 /// The nodes of BODY that its outputs need; leaves are captured values and its own inputs and initializers.
 Cone cone_of_body(const Graph& body);
 
-/// True if VALUE has an element for each truth of others, as their places (NonZero) and what is put there: no draw of it alone
-/// fits the rest.
+/// True if VALUE has an element for each truth of others, as their places (NonZero) and what is put there, or says how many:
+/// no draw of it alone fits the rest.
 bool is_counted(const Value& value, Facts& facts);
 
 inline constexpr size_t kMaxDependenceNodes = 200;
