@@ -45,6 +45,7 @@
 #include "patterns/softmax/softmax_assumptions.h"
 #include "patterns/softmax/softmax_of_parts.h"
 #include "src/io/number_text.h"
+#include "src/match/cut_range.h"
 
 namespace attn_opt {
 namespace {
@@ -224,7 +225,7 @@ class SoftmaxAttention : public Pattern {
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
     Value& made = *anchor.outputs[0];
     const Node* copied = canonical(made, context.facts).producer;
-    if (copied && copied != &anchor && may_be_softmax(*copied))
+    if (copied && copied != &anchor && (may_be_softmax(*copied) || cuts_out(anchor)))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told there
     auto softmax = multiple_of_softmax_at(anchor, context);
     const bool is_of_product = may_copy_product(made, context.facts) || is_added_up(anchor, context.facts);

@@ -40,13 +40,16 @@ class Trial {
  public:
   explicit Trial(Extent asked) : extent_(asked), respellings_(all_respellings()) {}
 
-  void run(const std::filesystem::path& path, size_t number) {
+  /// What is drawn for a case depends on its name alone: other cases come and go.
+  void run(const std::filesystem::path& path) {
     const auto parent = read_parent(path);
     ASSERT_TRUE(parent.has_value()) << parent.error().message();
     if (!*parent) return;
     ++parents_;
-    Random random(extent_.seed * 1000003 + std::hash<std::string>()((*parent)->one.name));
-    for (int i = 0; i < extent_.count; ++i) try_variant(**parent, random, number + static_cast<size_t>(i), i);
+    const size_t own = std::hash<std::string>()((*parent)->one.name);
+    Random random(extent_.seed * 1000003 + own);
+    for (int i = 0; i < extent_.count; ++i)
+      try_variant(**parent, random, own % respellings_.size() + static_cast<size_t>(i), i);
   }
 
   void print() const {
@@ -147,7 +150,7 @@ TEST(Metamorphic, EverySpellingIsFusedAlike) {
   const auto cases = find_cases({ATTN_OPT_TESTDATA "/cases"});
   ASSERT_TRUE(cases.has_value());
   Trial trial(extent());
-  for (size_t i = 0; i < cases->size(); ++i) trial.run((*cases)[i], i * 7);
+  for (const std::filesystem::path& path : *cases) trial.run(path);
   trial.print();
   if (extent().prints_all) return;
   EXPECT_GE(trial.variants(), 5000);

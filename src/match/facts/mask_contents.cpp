@@ -67,8 +67,10 @@ Contents of_range(double least, double greatest, DataType type, bool ends_alone 
 /// Results of arithmetic, rounded to TYPE, that are one of two numbers.
 Contents of_two(double one, double other, DataType type) {
   Contents contents = kNothing;
-  for (const double number : {one, other})
-    contents = either_of(contents, std::isinf(number) ? of_number(number, type) : of_range(number, number, type, true));
+  for (const double number : {one, other}) {
+    const bool is_exact = std::isinf(number) || number == lowest_finite(type);
+    contents = either_of(contents, is_exact ? of_number(number, type) : of_range(number, number, type, true));
+  }
   return contents;
 }
 
@@ -177,8 +179,13 @@ class Follower {
     return result;
   }
 
-  static Contents of_negative(const Contents& contents, DataType type) {
-    if (!contents.ordinary()) return {};
+  static Contents of_negative(Contents contents, DataType type) {
+    if (contents.extremes.may_hold_minus_inf) return {};
+    if (std::exchange(contents.extremes.may_hold_lowest, false)) {
+      const double lowest = lowest_finite(type);
+      const Contents finite{kNoExtremes, lowest, lowest, true};
+      contents = either_of(contents, finite);
+    }
     if (contents.ends_alone) return of_two(-contents.greatest, -contents.least, type);
     return of_range(-contents.greatest, -contents.least, type);
   }
@@ -228,9 +235,11 @@ class Follower {
     return either_of(result, {extremes, lowest, held(contents.greatest), contents.ends_alone});
   }
 
-  /// Next to an extreme number anything may come out.
+  /// Next to an extreme number anything may come out, but for 0.
   Contents of_sum(const Node& node, DataType type) {
     const Contents one = follow(node.input(0)), other = follow(node.input(1));
+    if (is_zero(other)) return one;
+    if (is_zero(one)) return node.is("Sub") ? of_negative(other, type) : other;
     if (node.is("Add") && is_finite(one) && is_masked(other)) return beside_masked(one, other, type);
     if (node.is("Add") && is_finite(other) && is_masked(one)) return beside_masked(other, one, type);
     if (!one.ordinary() || !other.ordinary()) return {};
@@ -275,6 +284,7 @@ class Follower {
   static bool is_lowest(const Contents& contents) {
     return contents.extremes.may_hold_lowest && !contents.extremes.may_hold_minus_inf && contents.greatest <= 0;
   }
+  static bool is_zero(const Contents& contents) { return contents.ordinary() && contents.is_number() && contents.least == 0; }
   static bool is_finite(const Contents& contents) {
     return contents.ordinary() && std::isfinite(contents.least) && std::isfinite(contents.greatest);
   }
