@@ -26,6 +26,7 @@
 #include "patterns/scores/exponential_ratio.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/heads_in_rows.h"
+#include "patterns/scores/laid_over.h"
 #include "patterns/scores/merged_axes.h"
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
@@ -206,6 +207,7 @@ Ways peel_elementwise(Node& node, const ScoreWalk& walk, MatchContext& context) 
 
 /// What leaves some of the scores in their places.
 Ways peel_laid_over(Node& node, const ScoreWalk& walk, MatchContext& context) {
+  if (Value* sum = summed_in_place(node, context)) return std::vector{step(walk, *sum, node.op())};
   if (form_operands(node).empty() || !keeps_shape(*node.outputs[0], *node.inputs[0], context.facts))
     return missed("scores.operator", &node, node.op(), walk.peeled);
   return peel_form(node, walk, context);

@@ -15,7 +15,7 @@
 #include "src/match/nowhere_negative.h"
 #include "src/match/operator_map.h"
 #include "src/match/permutation.h"
-#include "src/match/positions/whole_scatter.h"
+#include "src/match/positions/written_region.h"
 #include "src/match/shape_rules/reduced_axis.h"
 #include "src/match/shape_rules/shape_rule.h"
 
