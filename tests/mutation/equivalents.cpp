@@ -319,15 +319,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"Attention inputs: mask through float16", "sinks_beside_factor_of_total", kTooFine},
       {"Unsqueeze: left out", "factor_unsqueezed_by_attribute", kExpandPutsAxes},
       {"floor: -inf", "*_of_lowest_mask", kEmptyRowsAlone},
-      {"number kept: doubled", "shares_weighed_of_lowest_mask", kEmptyRowsAlone},
-      {"number kept: halved", "*_of_lowest_mask", kAbsorbed},
-      {"number kept: off by 64 ulp", "shares_weighed_of_lowest_mask", kEmptyRowsAlone},
-      {"number kept: x 1.01", "shares_weighed_of_lowest_mask", kEmptyRowsAlone},
       {"guard: seen where there is none", "any_mask_subtracted_lowered_and_multiplied", kNoneEmpty},
-      {"number kept: doubled", "*_less_any_number_and_multiplied", kLeavesExpRange},
-      {"number kept: halved", "*_less_any_number_and_multiplied", kLeavesExpRange},
-      {"number kept: off by 64 ulp", "*_less_any_number_and_multiplied", kLeavesExpRange},
-      {"number kept: x 1.01", "*_less_any_number_and_multiplied", kLeavesExpRange},
       {"operands: Q read below its layout", "*heads_in_rows_guarded_by_", kReshapeBetween},
       {"fill: lowest for -inf", "*masked_scores_not_finite_", kEmptyRowsAlone},
       {"fill: -1e4 for -inf", "masked_scores_not_finite_compared", kEmptyRowsAlone},
@@ -368,6 +360,7 @@ const std::vector<Equivalent>& equivalents() {
     std::vector<Equivalent> all_of_them = equivalent_descriptions();
     all_of_them.insert(all_of_them.end(), equivalent_preconditions().begin(), equivalent_preconditions().end());
     all_of_them.insert(all_of_them.end(), equivalent_nodes().begin(), equivalent_nodes().end());
+    all_of_them.insert(all_of_them.end(), equivalent_numbers().begin(), equivalent_numbers().end());
     return all_of_them;
   }();
   return all;

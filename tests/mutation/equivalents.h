@@ -14,10 +14,11 @@ struct Equivalent {
   bool is_for(const std::string& other_model) const;
 };
 
-/// Of what a site is described as, of the nodes that are written, and all.
+/// Of what a site is described as, of the nodes that are written, of the numbers among these, and all.
 const std::vector<Equivalent>& equivalent_descriptions();
 const std::vector<Equivalent>& equivalent_preconditions();
 const std::vector<Equivalent>& equivalent_nodes();
+const std::vector<Equivalent>& equivalent_numbers();
 const std::vector<Equivalent>& equivalents();
 
 }  // namespace attn_opt

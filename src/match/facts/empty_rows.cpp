@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
+#include "src/match/permutation.h"
 
 namespace attn_opt {
 
@@ -13,6 +15,25 @@ namespace {
 double least_of(const MaskContents& contents, double coefficient) {
   if (contents.least > contents.greatest) return INFINITY;
   return std::min(coefficient * contents.least, coefficient * contents.greatest);
+}
+
+/// True if a Pad, perhaps moved by Transposes, puts zeros in front of what BIAS has along its last axis.
+bool is_padded_in_front(Value& bias, Facts& facts) {
+  const MaybeShape shape = facts.shape(bias);
+  if (!shape || shape->empty()) return false;
+  size_t axis = shape->size() - 1;
+  const Node* node = canonical(bias, facts).producer;
+  while (node && node->is("Transpose")) {
+    const std::vector<int64_t> perm = permutation(*node, shape->size());
+    if (perm.empty()) return false;
+    axis = static_cast<size_t>(perm[axis]);
+    node = canonical(*node->inputs[0], facts).producer;
+  }
+  if (!node || !node->is("Pad") || !node->input(1) || node->input(3)) return false;
+  const bool adds_zeros = node->string_attribute("mode", "constant") == "constant" &&
+                          (!node->input(2) || facts.uniform(*node->inputs[2]) == 0.0);
+  const IntegerData* pads = adds_zeros ? facts.integers(*node->inputs[1]) : nullptr;
+  return pads && pads->values.size() == 2 * shape->size() && pads->values[axis].is_constant() && pads->values[axis].value() > 0;
 }
 
 }  // namespace
@@ -37,6 +58,10 @@ bool keeps_first_key(const ScoreTerm& term) {
   return !term.causal->offset || term.causal->offset->never_negative();
 }
 
+bool is_zero_at_first_key(const ScoreTerm& term, Facts& facts) {
+  return keeps_first_key(term) || (is_bias(term) && is_padded_in_front(*term.value, facts));
+}
+
 DataType range_of_scores(const Sdpa& sdpa) {
   return sdpa.narrowest_scores == onnx::TensorProto::UNDEFINED ? sdpa.type : sdpa.narrowest_scores;
 }
@@ -56,7 +81,7 @@ std::string why_rows_may_be_nan(const Sdpa& sdpa, Facts& facts) {
   const double power = sdpa.exponent_power;
   double deepest = 0, deepest_fill = 0;  // of what adds up in one score: what a fill is laid over does not show
   for (const ScoreTerm& term : sdpa.terms) {
-    if (term.kind == ScoreTerm::Kind::kFloor || keeps_first_key(term)) continue;
+    if (term.kind == ScoreTerm::Kind::kFloor || is_zero_at_first_key(term, facts)) continue;
     if (term.kind != ScoreTerm::Kind::kBias) {
       if (is_infinite_in(type, power * before_lowering(term) * term.fill))
         return "'" + term.value->name + "' may drop every key";
