@@ -60,6 +60,8 @@ class AttentionCore<C>::Sum {
         add_keys(part, {j, std::min(j + keys_at_once_, range.end)});
       }
     }
+    for (int64_t panel = 0; panel < panels_; ++panel)
+      if (!result_.has_out[static_cast<size_t>(panel)]) std::fill_n(out_of(panel), lanes_ * p_.v_head_size, C{0});
   }
 
  private:
@@ -168,10 +170,14 @@ class AttentionCore<C>::Sum {
     work.most = result_.most.data() + panel * lanes_;
     work.sum = result_.sum.data() + panel * lanes_;
     work.has_key = result_.has_key.data() + panel * lanes_;
-    work.out = result_.out.data() + panel * lanes_ * p_.v_head_size;
+    work.out = out_of(panel);
+    work.goes_on = result_.has_out[static_cast<size_t>(panel)];
     attend(work);
+    result_.has_out[static_cast<size_t>(panel)] = true;
     if (core_.scores_ != nullptr) give(lanes, bias.keys);
   }
+
+  C* out_of(int64_t panel) { return result_.out.data() + panel * lanes_ * p_.v_head_size; }
 
   void give(const QueryLanes& lanes, KeyRange keys) {
     std::array<C*, kMostLanes> rows{};
@@ -206,7 +212,8 @@ void Partial<C>::clear(int64_t its_panels, int its_lanes, int64_t its_width) {
   std::fill_n(most.reserve(rows), rows, -std::numeric_limits<C>::infinity());
   std::fill_n(sum.reserve(rows), rows, C{0});
   std::fill_n(has_key.reserve(rows), rows, C{0});
-  std::fill_n(out.reserve(rows * width), rows * width, C{0});
+  out.reserve(rows * width);
+  has_out.assign(static_cast<size_t>(panels), false);
 }
 
 template <class C>

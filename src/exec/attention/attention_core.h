@@ -24,10 +24,11 @@ struct Partial {
   int lanes = 0;
   int64_t width = 0;                    ///< features of V
   std::vector<QueryLanes> queries;      ///< by panel
+  std::vector<bool> has_out;            ///< by panel: OUT holds sums
   AlignedBuffer<C> most, sum, has_key;  ///< [panels][lanes]
   AlignedBuffer<C> out;                 ///< [panels][width][lanes]
 
-  /// Makes it that of rows without keys.
+  /// Makes it that of rows without keys, but for OUT, which holds anything where HAS_OUT is not set.
   void clear(int64_t its_panels, int its_lanes, int64_t its_width);
 };
 

@@ -180,7 +180,7 @@ struct Attend {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         Vec& out = at(p.out + (feature + i) * kLanes, v);
-        out = out * rescale[v] + sums.at[i][v];
+        out = p.goes_on ? out * rescale[v] + sums.at[i][v] : sums.at[i][v];
       }
     }
   }
@@ -230,21 +230,51 @@ ATTN_OPT_INLINE void attend_wide_panel(const Panel<C>& panel) {
 }
 #endif
 
-template <class C, class Bits>
+/// By vectors of BYTES, several at a time: one after the other each would wait for the one before.
+template <int kBytes, class Bits, class C>
 ATTN_OPT_INLINE C largest_of_bits(const C* x, int64_t count) {
+  using Vectors = VectorOf<Bits, kBytes>;
+  using Vec = typename Vectors::Vec;
   constexpr Bits kNotSign = static_cast<Bits>(~Bits{0}) >> 1;
-  Bits most = 0;
-  for (int64_t i = 0; i < count; ++i) most = std::max<Bits>(most, std::bit_cast<Bits>(x[i]) & kNotSign);
-  const C largest = std::bit_cast<C>(most);  // NaNs have the largest bits, then come infinities
-  return std::isfinite(largest) ? largest : std::numeric_limits<C>::infinity();
+  constexpr int kChains = 4;
+  constexpr int64_t kStep = kChains * Vectors::kSize;
+  Vec most[kChains] = {};
+  int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kChains; ++c) {
+      Vec bits;
+      std::memcpy(&bits, x + i + c * Vectors::kSize, sizeof(Vec));
+      bits &= kNotSign;
+      most[c] = bits > most[c] ? bits : most[c];
+    }
+  }
+  Bits largest = 0;
+  for (const Vec& chain : most)
+    for (int lane = 0; lane < Vectors::kSize; ++lane) largest = std::max<Bits>(largest, chain[lane]);
+  for (; i < count; ++i) largest = std::max<Bits>(largest, std::bit_cast<Bits>(x[i]) & kNotSign);
+  const C magnitude = std::bit_cast<C>(largest);  // NaNs have the largest bits, then come infinities
+  return std::isfinite(magnitude) ? magnitude : std::numeric_limits<C>::infinity();
 }
 
 #ifdef ATTN_OPT_WIDE_VECTORS
 ATTN_OPT_WIDE_VECTORS void attend_wide(const Panel<float>& panel) { attend_wide_panel(panel); }
 ATTN_OPT_WIDE_VECTORS void attend_wide(const Panel<double>& panel) { attend_wide_panel(panel); }
+ATTN_OPT_WIDE_VECTORS float largest_wide(const float* x, int64_t count) { return largest_of_bits<64, uint32_t>(x, count); }
+ATTN_OPT_WIDE_VECTORS double largest_wide(const double* x, int64_t count) { return largest_of_bits<64, uint64_t>(x, count); }
 #endif
 ATTN_OPT_VECTOR_CLONES void attend_narrow(const Panel<float>& panel) { attend_panel(panel); }
 ATTN_OPT_VECTOR_CLONES void attend_narrow(const Panel<double>& panel) { attend_panel(panel); }
+ATTN_OPT_VECTOR_CLONES float largest_narrow(const float* x, int64_t count) { return largest_of_bits<32, uint32_t>(x, count); }
+ATTN_OPT_VECTOR_CLONES double largest_narrow(const double* x, int64_t count) { return largest_of_bits<32, uint64_t>(x, count); }
+
+template <class C>
+C largest(const C* x, int64_t count) {
+#ifdef ATTN_OPT_WIDE_VECTORS
+  if (has_wide_vectors()) return largest_wide(x, count);
+#endif
+  return largest_narrow(x, count);
+}
 
 }  // namespace
 
@@ -259,11 +289,7 @@ void attend(const Panel<C>& panel) {
 template void attend(const Panel<float>& panel);
 template void attend(const Panel<double>& panel);
 
-ATTN_OPT_VECTOR_CLONES float largest_magnitude(const float* x, int64_t count) {
-  return largest_of_bits<float, uint32_t>(x, count);
-}
-ATTN_OPT_VECTOR_CLONES double largest_magnitude(const double* x, int64_t count) {
-  return largest_of_bits<double, uint64_t>(x, count);
-}
+float largest_magnitude(const float* x, int64_t count) { return largest(x, count); }
+double largest_magnitude(const double* x, int64_t count) { return largest(x, count); }
 
 }  // namespace attn_opt

@@ -59,6 +59,7 @@ struct Panel {
   C* sum = nullptr;      ///< of exp(score - most)
   C* has_key = nullptr;  ///< 1 if a bias was not -inf
   C* out = nullptr;      ///< [v_head_size][lanes]: the sum of exp(score - most) * V
+  bool goes_on = false;  ///< whether earlier calls left something in OUT
 };
 
 /// Adds PANEL's keys to what its rows have summed up.
