@@ -14,7 +14,7 @@ namespace {
 /// Nodes looked at below one reader.
 constexpr int kMaxReaderSteps = 64;
 /// Nodes that together may make a copy: a Transpose and the one that undoes it.
-constexpr int kMaxRoundTrip = 8;
+constexpr size_t kMaxRoundTrip = 8;
 
 class Search {
  public:
@@ -29,12 +29,19 @@ class Search {
   }
 
  private:
+  /// The copies that a reader and those behind it make, and whether they make anything else.
+  struct WaysBack {
+    std::vector<Value*> copies;
+    bool are_all = true;
+  };
+
   void visit(Value& copy) {
     found_.is_output = found_.is_output || copy.is_output;
     for (const Use& use : copy.uses) {
-      Value* below = use.node && use.node->graph == copy.graph ? copy_below(*use.node) : nullptr;
-      if (below && std::ranges::find(copies_, below) == copies_.end()) copies_.push_back(below);
-      if (below) continue;
+      const WaysBack back = use.node && use.node->graph == copy.graph ? ways_back(*use.node) : WaysBack{{}, false};
+      for (Value* below : back.copies)
+        if (std::ranges::find(copies_, below) == copies_.end()) copies_.push_back(below);
+      if (back.are_all) continue;
       const bool may_be_sized = use.node && use.node->graph == copy.graph && use.input == 0;
       const std::vector<Node*> shapes = may_be_sized ? shapes_of(*use.node) : std::vector<Node*>();
       for (Node* shape : shapes) found_.all.push_back({shape, 0, &copy});
@@ -42,30 +49,40 @@ class Search {
     }
   }
 
-  /// The copy that NODE makes, alone or with the nodes that alone read it; null if there is none.
-  Value* copy_below(Node& node) {
+  /// What NODE leads to.
+  WaysBack ways_back(Node& node) {
     std::vector<Node*> way;
-    Node* next = &node;
     if (Node* joint = joint_of_parts(node, way); joint && &canonical(*joint->outputs[0], facts_) == &source_) {
       makers_.insert(way.begin(), way.end());
-      return joint->outputs[0];
+      return {{joint->outputs[0]}};
     }
     way.clear();
-    for (int step = 0; step < kMaxRoundTrip; ++step) {
-      if (!may_be_copy(*next) || (way.empty() && takes_back_alone(*next))) return nullptr;
-      Value* copy = next->is("Split") ? only_output(*next) : next->output(0);
-      if (!copy) return nullptr;
-      way.push_back(next);
-      Value& made = *copy;
-      if (&canonical(made, facts_) == &source_) {
-        makers_.insert(way.begin(), way.end());
-        return &made;
+    return ways_behind(node, way);
+  }
+
+  /// The same of NODE behind WAY.
+  WaysBack ways_behind(Node& node, std::vector<Node*>& way) {
+    if (way.size() == kMaxRoundTrip || !may_be_copy(node) || (way.empty() && takes_back_alone(node))) return {{}, false};
+    Value* made = node.is("Split") ? only_output(node) : node.output(0);
+    if (!made) return {{}, false};
+    way.push_back(&node);
+    WaysBack back{{}, !made->is_output};
+    if (&canonical(*made, facts_) == &source_) {
+      makers_.insert(way.begin(), way.end());
+      back = {{made}};
+    } else if (is_reversible(node) || may_be_undone(node) || is_no_op(node, facts_)) {
+      const std::vector<Node*> readers = computing_readers(*made);
+      back.are_all &= !readers.empty();
+      for (Node* reader : readers) {
+        const WaysBack own = reader->graph == node.graph ? ways_behind(*reader, way) : WaysBack{{}, false};
+        back.copies.insert(back.copies.end(), own.copies.begin(), own.copies.end());
+        back.are_all &= own.are_all;
       }
-      if (made.is_output || !(is_reversible(*next) || may_be_undone(*next) || is_no_op(*next, facts_))) return nullptr;
-      next = only_computing_reader(made);
-      if (!next || next->graph != node.graph) return nullptr;
+    } else {
+      back.are_all = false;
     }
-    return nullptr;
+    way.pop_back();
+    return back;
   }
 
   /// The Concat that alone reads what NODE cuts out, or copies of that, and in WAY all nodes to there; null if there are other
@@ -85,7 +102,7 @@ class Search {
   /// The Concat of several parts that PART comes to by what may be copies; enters it and these in WAY.
   static Node* joint_behind_copies(const Value& part, std::vector<Node*>& way) {
     const Value* value = &part;
-    for (int step = 0; step < kMaxRoundTrip && value && !value->is_output; ++step) {
+    for (size_t step = 0; step < kMaxRoundTrip && value && !value->is_output; ++step) {
       Node* reader = only_computing_reader(*value);
       if (!reader || !(reader->is("Concat") || may_be_copy(*reader))) return nullptr;
       way.push_back(reader);
@@ -108,24 +125,31 @@ class Search {
     return shapes;
   }
 
-  /// The one node that reads VALUE, apart from those that say a size to that node or to one behind it; null if there are
-  /// others.
-  static Node* only_computing_reader(const Value& value) {
-    Node* reader = nullptr;
+  /// The nodes that read VALUE, apart from those that say a size to one of them or to one behind it; none if other graphs or
+  /// sizes for others do.
+  static std::vector<Node*> computing_readers(const Value& value) {
+    std::vector<Node*> readers;
     std::vector<const Node*> shapes;
     for (const Use& use : value.uses) {
       const std::vector<Node*> own = use.node ? shapes_of(*use.node) : std::vector<Node*>();
       shapes.insert(shapes.end(), own.begin(), own.end());
       if (!own.empty()) continue;
-      if (!use.node || reader) return nullptr;
-      reader = use.node;
+      if (!use.node) return {};
+      readers.push_back(use.node);
     }
-    const auto is_told = [reader](const Node& node) {
-      return &node == reader || (node.input(0) && node.input(0)->producer == reader);
+    const auto is_reader = [&readers](const Node* node) { return std::ranges::find(readers, node) != readers.end(); };
+    const auto is_told = [&](const Node& node) {
+      return is_reader(&node) || (node.input(0) && is_reader(node.input(0)->producer));
     };
     for (const Node* shape : shapes)
-      if (!only_read_as_shape(*shape, is_told)) return nullptr;
-    return reader;
+      if (!only_read_as_shape(*shape, is_told)) return {};
+    return readers;
+  }
+
+  /// The one of computing_readers(); null if there are others.
+  static Node* only_computing_reader(const Value& value) {
+    const std::vector<Node*> readers = computing_readers(value);
+    return readers.size() == 1 ? readers[0] : nullptr;
   }
 
   /// Cheap, since it is asked of every reader: false for what is no part of a copy.
@@ -210,7 +234,7 @@ Readers readers_of(Value& value, Facts& facts) { return Search(value, facts).run
 
 bool leads_alone_to(const Reader& reader, const Node& end, Facts& facts) {
   Reader next = reader;
-  for (int step = 0; step < kMaxRoundTrip && next.node; ++step) {
+  for (size_t step = 0; step < kMaxRoundTrip && next.node; ++step) {
     if (next.node == &end) return true;
     const bool moves = has(*next.node, Trait::kKeepsAll) || next.node->is("Cast");
     const Readers readers = moves && next.input == 0 ? readers_of(*next.node->outputs[0], facts) : Readers();

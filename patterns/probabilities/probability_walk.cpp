@@ -239,8 +239,8 @@ class ProbabilityWalker {
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
       if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read, facts_) &&
-          !(readers.only_one() &&
-            (columns_cut_off(*reader.node, keys_, facts_) || (reader.input == 0 && axis_picked_by(*reader.node)))))
+          !(readers.only_one() && (columns_cut_off(*reader.node, keys_from_last().value_or(keys_), facts_) ||
+                                   (reader.input == 0 && axis_picked_by(*reader.node)))))
         continue;
       if (const auto product = here.product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
@@ -353,8 +353,8 @@ class ProbabilityWalker {
       const std::vector<int64_t> perm = permutation(node, facts_);
       if (!next && perm.size() >= 2 && moves_axes(perm, perm.size())) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
-    } else if (const auto cut = columns_cut_off(node, keys_, facts_)) {
-      if (walk_.transposed || !walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps, keys_, facts_))
+    } else if (const auto cut = columns_cut_off(node, keys_from_last().value_or(keys_), facts_)) {
+      if (!walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps, keys_, facts_))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = cut->columns.with(walk_.sinks.value_or(CutColumns()));
       next = cut->rest;

@@ -107,15 +107,16 @@ size_t RowNumbers::unknown(Kind kind, const RowReduction& at) {
   return unknowns_.size() - 1;
 }
 
-/// The unknown that the sum of exp() of so many TIMES the SCORES is, in whatever words these are.
+/// The unknown that the sum of exp() of so many TIMES the SCORES is, in whatever words these are, and however they lie.
 size_t RowNumbers::sum_of(const RowReduction& scores, double times) {
-  const LinearTerms terms = linear_terms_of(before_float_casts(*scores.value, facts_), times, facts_);
+  const RowReduction source = source_of(scores);
+  const LinearTerms terms = linear_terms_of(*source.value, times, facts_);
   const auto is_same = [&](const Unknown& other) {
-    return other.kind == Kind::kSum && other.axes == scores.axes && are_same_terms(other.terms, terms);
+    return other.kind == Kind::kSum && other.axes == source.axes && are_same_terms(other.terms, terms);
   };
   const auto found = std::ranges::find_if(unknowns_, is_same);
   if (found != unknowns_.end()) return static_cast<size_t>(found - unknowns_.begin());
-  unknowns_.push_back({Kind::kSum, scores.value, scores.axes, times, scores, terms});
+  unknowns_.push_back({Kind::kSum, source.value, source.axes, times, scores, terms});
   return unknowns_.size() - 1;
 }
 
@@ -298,9 +299,8 @@ void RowNumbers::note_range(const Exponent& exponent) {
 std::optional<RowRatio> RowNumbers::share_of_parts(const Node& node, const RowReduction& at) {
   const auto part = std::ranges::find_if(at.axes, [](int axis) { return axis <= kFirstPart; });
   const auto axis = static_cast<size_t>(part - at.axes.begin());
-  const bool is_along = part != at.axes.end() && node.graph->model().onnx_opset(node) >= 13 &&
-                        axis_in(node.int_attribute("axis", -1), at.axes.size()) == axis;
-  if (!is_along) return std::nullopt;
+  const MaybeShape shape = facts_.shape(*node.inputs[0]);
+  if (part == at.axes.end() || !shape || only_softmax_axis(node, *shape) != axis) return std::nullopt;
   RowReduction all{&canonical(*node.inputs[0], facts_), at.axes, nullptr}, one = all;
   all.axes[axis] = RowReduction::kTaken;
   const auto sum = sum_of_parts(all, true);
@@ -330,8 +330,8 @@ std::optional<WeighedScores> RowNumbers::weights(RowReduction at) {
 /// Softmax(x)  =>  exp(x) / sum(exp(x))
 std::optional<WeighedScores> RowNumbers::normalised(const Node& node, const RowReduction& at) {
   const auto keys = static_cast<size_t>(std::ranges::find(at.axes, RowReduction::kTaken) - at.axes.begin());
-  const auto axis = axis_in(node.int_attribute("axis", -1), at.axes.size());
-  if (node.graph->model().onnx_opset(node) < 13 || axis != keys) return std::nullopt;
+  const MaybeShape shape = facts_.shape(*node.inputs[0]);
+  if (!shape || only_softmax_axis(node, *shape) != keys) return std::nullopt;
   auto weighed = exponentials_of({node.inputs[0]}, at);
   if (weighed) weighed->ratio = *RowRatio::unknown(weighed->sum).inverse();
   return weighed;

@@ -31,19 +31,6 @@
 namespace attn_opt {
 namespace {
 
-/// Of the axes of SHAPE from that on which lies FROM_LAST, the one that is not of size 1; that one if there are several.
-///
-///   Softmax<axis = 1>(x) of (B, S, 1), which takes the last two axes for one  =>  over S alone
-size_t only_axis_within(const Shape& shape, size_t from_last) {
-  std::optional<size_t> found;
-  for (size_t axis = 0; axis <= from_last; ++axis) {
-    if (attn_opt::from_last(shape, axis).is(1)) continue;
-    if (found) return from_last;
-    found = axis;
-  }
-  return found.value_or(from_last);
-}
-
 /// TERMS, the input NUMERATOR of NODE or what that was cut off from, divided by the sum of TERMS.
 std::optional<SoftmaxSite> share_of(Value& terms, Node& node, size_t numerator, MatchContext& context) {
   const auto read = weights_in(terms, node, context);
@@ -333,7 +320,8 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(*site.input);
   const int64_t rank = shape ? std::ssize(*shape) : 0;
   if (axis < 0 ? !shape || axis >= -rank : axis < rank) site.keys = static_cast<size_t>(axis < 0 ? -1 - axis : rank - 1 - axis);
-  if (site.keys && shape && flattens(node)) site.keys = only_axis_within(*shape, *site.keys);
+  const auto only = shape ? only_softmax_axis(node, *shape) : std::nullopt;
+  if (only) site.keys = shape->size() - 1 - *only;
   return site;
 }
 

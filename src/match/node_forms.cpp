@@ -31,6 +31,18 @@ bool flattens(const Node& node) {
 
 int64_t softmax_axis(const Node& node) { return node.int_attribute("axis", flattens(node) ? 1 : -1); }
 
+std::optional<size_t> only_softmax_axis(const Node& node, const Shape& shape) {
+  const auto own = axis_in(softmax_axis(node), shape.size());
+  if (!own || !flattens(node)) return own;
+  std::optional<size_t> found;
+  for (size_t axis = *own; axis < shape.size(); ++axis) {
+    if (shape[axis].is(1)) continue;
+    if (found) return std::nullopt;
+    found = axis;
+  }
+  return found.value_or(shape.size() - 1);
+}
+
 std::vector<Dim> dims_given(const Node& node, const char* attribute, int input, Facts& facts) {
   if (const auto* ints = node.ints_attribute(attribute)) return {ints->begin(), ints->end()};
   const IntegerData* data = node.input(input) ? facts.integers(*node.input(input)) : nullptr;

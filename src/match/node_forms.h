@@ -16,6 +16,9 @@ std::optional<size_t> axis_in(int64_t axis, size_t rank);
 bool flattens(const Node& node);
 /// The axis that NODE, a Softmax or LogSoftmax, names or works along by default: it may be counted from the last.
 int64_t softmax_axis(const Node& node);
+/// The one axis of SHAPE along which it works: of several that it takes for one, that with more than one element; nullopt if
+/// there are more.
+std::optional<size_t> only_softmax_axis(const Node& node, const Shape& shape);
 
 /// True for what may make a copy of an input, or the same in another order: told by names of operators.
 bool may_copy(const Node& node);
