@@ -4,15 +4,47 @@
 #include <cmath>
 #include <numeric>
 
+#include "attn_opt/canonical.h"
 #include "attn_opt/internal/mask_contents.h"
 #include "patterns/layout_checks.h"
 
 namespace attn_opt {
+namespace {
+
+/// Values looked at for sizes.
+constexpr size_t kMaxHolders = 64;
+
+/// SIZE as an axis of VALUE has it; null if none does.
+Value* size_in(Value& value, const Dim& size, InnerValues& inner, Facts& facts) {
+  const MaybeShape shape = facts.shape(value);
+  const auto axis = shape ? std::ranges::find(*shape, size) - shape->begin() : 0;
+  return shape && axis < std::ssize(*shape) ? inner.size(value, axis) : nullptr;
+}
+
+}  // namespace
 
 Value* InnerValues::size(Value& value, int64_t axis) {
   const MaybeShape shape = context_.facts.shape(value);
   const bool is_known = shape && (*shape)[static_cast<size_t>(axis)].is_constant();
   return is_known ? build_.ints({(*shape)[static_cast<size_t>(axis)].value()}) : build_.shape(value, axis, axis + 1);
+}
+
+Value* InnerValues::size_above(const Dim& size, Value& value) {
+  Facts& facts = context_.facts;
+  if (size.is_constant()) return build_.ints({size.value()});
+  for (Value* input : value.graph->inputs())
+    if (Value* found = size_in(*input, size, *this, facts)) return found;
+  std::vector<Value*> above{&canonical(value, facts)};
+  Value* found = nullptr;
+  for (size_t i = 0; i < above.size(); ++i) {
+    if (Value* here = size_in(*above[i], size, *this, facts)) found = here;
+    if (!above[i]->producer) continue;
+    for (Value* input : above[i]->producer->inputs) {
+      Value* seen = input ? &canonical(*input, facts) : nullptr;
+      if (seen && above.size() < kMaxHolders && std::ranges::find(above, seen) == above.end()) above.push_back(seen);
+    }
+  }
+  return found;
 }
 
 Value* InnerValues::scaled(Value* value, double factor) {
@@ -61,6 +93,18 @@ Value* InnerValues::swapped(Value* value, size_t rank) {
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm[rank - 2], perm[rank - 1]);
   return transposed(value, perm);
+}
+
+Value* InnerValues::shaped(const std::string& op, Value* value, const Shape& shape, Value& whole) {
+  const bool is_known = std::ranges::all_of(shape, &Dim::is_constant);
+  std::vector<Value*> sizes;
+  std::vector<int64_t> numbers;
+  for (const Dim& size : shape) {
+    if (is_known) numbers.push_back(size.value());
+    if (!is_known) sizes.push_back(size_above(size, whole));
+    if (!is_known && !sizes.back()) return nullptr;
+  }
+  return build_.node(op, {value, is_known ? build_.ints(numbers) : concat(sizes, 0)});
 }
 
 Value* InnerValues::again(const Node& node, size_t input, Value* value) {

@@ -18,6 +18,9 @@ class InnerValues {
   GraphBuilder& build() { return build_; }
   Value* size(Value& value, int64_t axis);  ///< int64 [1], a constant where it is known
   Value* sum(Value* one, Value* other) { return build_.node("Add", {one, other}); }
+  /// SIZE, of an axis of VALUE, as it is read from an input, so that it is one value wherever it is asked for; else from what
+  /// lies furthest above VALUE, which need not be made for it then. Null if nothing has it.
+  Value* size_above(const Dim& size, Value& value);
   Value* scaled(Value* value, double factor);   ///< VALUE itself where FACTOR is 1
   Value* int64(Value& integers);                ///< the same numbers
   Value* number(int64_t value, DataType type);  ///< rank 0
@@ -27,6 +30,8 @@ class InnerValues {
   Value* reshaped(Value* value, const std::vector<int64_t>& shape);
   Value* transposed(Value* value, const std::vector<int64_t>& perm);  ///< Transposes of Transposes are one, or none
   Value* swapped(Value* value, size_t rank);                          ///< with its last two axes, of RANK, exchanged
+  /// OP, Reshape or Expand, of VALUE to SHAPE, sizes of values above WHOLE; null where one is not found.
+  Value* shaped(const std::string& op, Value* value, const Shape& shape, Value& whole);
   /// What NODE makes with VALUE as its input number INPUT.
   Value* again(const Node& node, size_t input, Value* value);
   /// What NODE makes of INPUTS, or would as OP.

@@ -203,6 +203,15 @@ bool is_added_up(const Node& node, Facts& facts) {
          });
 }
 
+/// True if what reads EXPONENTIALS makes a softmax of them, in front of any product.
+bool is_divided_ahead(Value& exponentials, MatchContext& context) {
+  return std::ranges::any_of(readers_of(exponentials, context.facts).all, [&](const Reader& reader) {
+    const bool may_divide = reader.node && reader.node->graph == exponentials.graph && may_be_softmax(*reader.node);
+    const auto softmax = may_divide ? multiple_of_softmax_at(*reader.node, context) : std::nullopt;
+    return softmax && !softmax->divided;
+  });
+}
+
 /// Exponentials of scores that a product reads are worth a line even where no softmax is read.
 tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
   const Node* unread = unread_exponentials(anchor, context);
@@ -231,7 +240,8 @@ class SoftmaxAttention : public Pattern {
     const bool is_of_product = may_copy_product(made, context.facts) || is_added_up(anchor, context.facts);
     auto blocks = softmax || is_of_product ? std::nullopt : key_blocks(made, false, context);
     const Node* maker = blocks ? canonical(*blocks->made, context.facts).producer : &anchor;
-    if (maker && maker != &anchor && may_be_softmax(*maker))
+    const bool is_one_block = blocks && blocks->softmax.key_blocks.empty();
+    if ((maker && maker != &anchor && may_be_softmax(*maker)) || (is_one_block && is_divided_ahead(made, context)))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told there
     if (!softmax && !blocks) blocks = merged_keys(anchor, context);
     if (!softmax && !blocks) blocks = anchor.is("Concat") ? product_in_parts(anchor, context) : divided_within(anchor, context);

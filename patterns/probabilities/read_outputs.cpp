@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attn_opt/canonical.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/score_walk.h"
 
@@ -21,6 +22,17 @@ std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk)
   if (walk.sinks) return walk.guard ? std::nullopt : std::optional(EscapingValue{walk.way[0]});
   const bool is_made_again = (!walk.guard || guard_is_step) && walk.picked.empty() && !walk.row_split && walk.perm.empty();
   return is_made_again ? std::optional(EscapingValue{walk.way[0]}) : std::nullopt;
+}
+
+/// The last of the copies of VALUE that are made one of the other and read by nothing else: it stands furthest below.
+Value& last_copy(Value& value, Facts& facts) {
+  Value* last = &value;
+  while (!last->is_output && last->uses.size() == 1) {
+    Node* only = last->uses.front().node;
+    if (!only || only->graph != value.graph || !is_no_op(*only, facts) || last->uses.front().input != 0) break;
+    last = only->outputs[0];
+  }
+  return *last;
 }
 
 /// How ESCAPING lies, which is of the shape OWN; nullopt where the softmax's result has no known rank.
@@ -91,7 +103,7 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   if (!layout) return std::nullopt;
   const auto& sinks = reading.scores.sinks;
   if (sinks && !(walk.sinks && are_columns_of(*sinks, *walk.sinks) && escaping->value == walk.way[0])) return std::nullopt;
-  return readable_rows(*escaping->value, *layout, reading, split, batch, heads, context);
+  return readable_rows(last_copy(*escaping->value, context.facts), *layout, reading, split, batch, heads, context);
 }
 
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,

@@ -14,42 +14,14 @@
 namespace attn_opt {
 namespace {
 
-/// Values looked at for sizes.
-constexpr size_t kMaxHolders = 64;
 /// Nodes that cut a part out one after the other.
 constexpr int kMaxCuts = 8;
-
-/// SIZE as an axis of VALUE has it; null if none does.
-Value* size_in(Value& value, const Dim& size, InnerValues& inner, Facts& facts) {
-  const MaybeShape shape = facts.shape(value);
-  const auto axis = shape ? std::ranges::find(*shape, size) - shape->begin() : 0;
-  return shape && axis < std::ssize(*shape) ? inner.size(value, axis) : nullptr;
-}
-
-/// SIZE, of an axis of VALUE, as it is read from an input, so that it is one value wherever it is asked for; else from what
-/// lies furthest above VALUE, which need not be made for it then.
-Value* size_above(const Dim& size, Value& value, InnerValues& inner, Facts& facts) {
-  if (size.is_constant()) return inner.build().ints({size.value()});
-  for (Value* input : value.graph->inputs())
-    if (Value* found = size_in(*input, size, inner, facts)) return found;
-  std::vector<Value*> above{&canonical(value, facts)};
-  Value* found = nullptr;
-  for (size_t i = 0; i < above.size(); ++i) {
-    if (Value* here = size_in(*above[i], size, inner, facts)) found = here;
-    if (!above[i]->producer) continue;
-    for (Value* input : above[i]->producer->inputs) {
-      Value* seen = input ? &canonical(*input, facts) : nullptr;
-      if (seen && above.size() < kMaxHolders && std::ranges::find(above, seen) == above.end()) above.push_back(seen);
-    }
-  }
-  return found;
-}
 
 /// NUMBER as often as the axes of WHOLE from FIRST on say.
 Value* repeated(int64_t number, Value& whole, size_t first, InnerValues& inner, Facts& facts) {
   const Shape shape = facts.shape(whole).known();
   std::vector<Value*> sizes;
-  for (size_t axis = first; axis < shape.size(); ++axis) sizes.push_back(size_above(shape[axis], whole, inner, facts));
+  for (size_t axis = first; axis < shape.size(); ++axis) sizes.push_back(inner.size_above(shape[axis], whole));
   Value* one = inner.number(number, onnx::TensorProto::INT64);
   return sizes.empty() ? one : inner.build().node("Expand", {one, inner.concat(sizes, 0)});
 }
@@ -194,7 +166,7 @@ class SumInPlace {
   /// SIZE, of an axis of VALUE, less COUNT.
   Value* size_without(const Dim& size, int64_t count, Value& value) {
     if (size.is_constant()) return inner_.build().ints({size.value() - count});
-    Value* whole = size_above(size, value, inner_, facts_);
+    Value* whole = inner_.size_above(size, value);
     return whole ? inner_.build().node("Sub", {whole, inner_.build().ints({count})}) : nullptr;
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/layout_checks.h"
 #include "patterns/linear_function.h"
 #include "patterns/products/chosen_columns.h"
@@ -16,6 +17,7 @@
 #include "patterns/scores/peel_form.h"
 #include "patterns/scores/peel_steps.h"
 #include "patterns/scores/sink_peels.h"
+#include "patterns/scores/undone_moves.h"
 
 namespace attn_opt {
 namespace {
@@ -146,9 +148,11 @@ class ScoreWalker {
       const auto row = std::ranges::find_if(peels, [&](const ScorePeel& peel) { return node->is(peel.op); });
       if (row == peels.end()) return missed("scores.operator", node, node->op(), walk.peeled);
       if (++peels_ > kMaxPeels) return missed("scores.too-many-ways", node, "gave up", walk.peeled);
-      ATTN_OPT_MATCH(auto ways, row->peel(*node, walk, context_));
-      if (ways.size() > 1) return first_of(ways);
-      walk = std::move(ways.front());
+      auto ways = row->peel(*node, walk, context_);
+      if (has(*node, Trait::kKeepsAll)) return moved(*node, walk, std::move(ways));
+      if (!ways) return tl::unexpected<Miss>(ways.error());
+      if (ways->size() > 1) return first_of(*ways);
+      walk = std::move(ways->front());
     }
   }
 
@@ -184,6 +188,18 @@ class ScoreWalker {
     next.form = *std::move(form);
     next.makes_nan_of_infinity = true;
     return next;
+  }
+
+  /// WALK on by WAYS, which look through NODE, a move; where moves cannot be followed, as if they were undone.
+  Matched<ScoreWalk> moved(Node& node, const ScoreWalk& walk, Ways ways) {
+    auto found = !ways               ? tl::unexpected<Miss>(ways.error())
+                 : ways->size() == 1 ? this->walk(std::move(ways->front()))
+                                     : first_of(*ways);
+    const bool is_lost = !found && (found.error().id == "scores.reshape" || found.error().id == "scores.transpose");
+    Value* undone = is_lost && !walk.split ? with_moves_undone(node, context_) : nullptr;
+    if (!undone) return found;
+    auto unmoved = this->walk(step(walk, *undone, node.op() + "(undone)"));
+    return unmoved ? std::move(unmoved) : std::move(found);
   }
 
   Matched<ScoreWalk> first_of(const std::vector<ScoreWalk>& ways) {

@@ -1,4 +1,4 @@
-#include "patterns/scores/pointwise_convolution.h"
+#include "patterns/products/pointwise_convolution.h"
 
 #include <algorithm>
 
