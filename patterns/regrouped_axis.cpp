@@ -36,14 +36,17 @@ Value* regrouped_beside(Value& value, size_t from, const Shape& shape, size_t ax
   const MaybeShape own = facts.shape(value);
   if (!own || own->size() <= from) return nullptr;
   std::vector<Value*> sizes;
-  size_t open = 0;
+  bool has_open = false;
   for (size_t at = 0; at < shape.size(); ++at) {
-    const bool is_kept = at + 1 + axis == shape.size(), is_number = shape[at].is_constant();
-    if (!is_kept && !is_number) ++open;
-    sizes.push_back(is_kept ? inner.size(value, static_cast<int64_t>(own->size() - 1 - from))
-                            : inner.build().ints({is_number ? shape[at].value() : -1}));
+    const bool is_kept = at + 1 + axis == shape.size();
+    const bool is_open = !is_kept && !shape[at].is_constant() && !has_open;  // Reshape computes one
+    has_open |= is_open;
+    sizes.push_back(is_kept   ? inner.size(value, static_cast<int64_t>(own->size() - 1 - from))
+                    : is_open ? inner.build().ints({-1})
+                              : inner.size_above(shape[at], value));
+    if (!sizes.back()) return nullptr;
   }
-  return open > 1 ? nullptr : inner.build().node("Reshape", {&value, inner.concat(sizes, 0)});
+  return inner.build().node("Reshape", {&value, inner.concat(sizes, 0)});
 }
 
 }  // namespace attn_opt

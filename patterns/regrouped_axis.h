@@ -19,8 +19,8 @@ struct RegroupedBeside {
 /// The nearest value that regroupings make VALUE of, which keep its AXIS, counted from the last; nullopt if there is none.
 std::optional<RegroupedBeside> before_regrouping_beside(const Value& value, size_t axis, Facts& facts);
 
-/// VALUE, whose axis FROM becomes AXIS, both counted from the last, in SHAPE but for that; null if more than one of its sizes
-/// are no numbers.
+/// VALUE, whose axis FROM becomes AXIS, both counted from the last, in SHAPE but for that; null if sizes are not found
+/// above it.
 Value* regrouped_beside(Value& value, size_t from, const Shape& shape, size_t axis, InnerValues& inner, Facts& facts);
 
 }  // namespace attn_opt

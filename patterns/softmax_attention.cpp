@@ -253,6 +253,8 @@ class SoftmaxAttention : public Pattern {
     auto walk = walk_probabilities(*softmax, softmax->product, context);
     const bool joins_rows = walk && walk->row_split, are_read = walk && !walk->escaping.empty();
     auto match = walk ? match_product(anchor, *softmax, *std::move(walk), context) : tl::unexpected<Miss>(walk.error());
+    if (!match && match.error().id == "softmax.divided-late")
+      if (auto whole = match_one_block(anchor, *softmax->output, context)) return whole;
     // Masks of queries and heads that are taken for queries are repeated, and their probabilities lie otherwise.
     const auto may_be_better = [&](const Sdpa& sdpa) {
       return joins_rows && (!sdpa.terms.empty() || sdpa.is_causal || (are_read && !sdpa.probabilities));
@@ -275,6 +277,12 @@ class SoftmaxAttention : public Pattern {
     if (!softmax) return missed(std::string(kNotAttention), &product, "");
     ATTN_OPT_MATCH(ProbabilityWalk walk, walk_probabilities(*softmax, &product, context));
     return match_product(product, *softmax, std::move(walk), context);
+  }
+
+  /// EXPONENTIALS as those of one block of all keys, whose sums divide wherever they lie.
+  static Matched<Match> match_one_block(Node& anchor, Value& exponentials, MatchContext& context) {
+    auto blocks = key_blocks(exponentials, false, context);
+    return blocks ? match_blocks(anchor, *blocks, context) : tl::unexpected<Miss>(Miss());
   }
 
   static Matched<Match> match_blocks(Node& anchor, KeyBlocks& blocks, MatchContext& context) {

@@ -12,10 +12,12 @@
 #include "patterns/inner_values.h"
 #include "patterns/joined_parts.h"
 #include "patterns/probabilities/part_moves.h"
+#include "patterns/products/cut_columns.h"
 #include "patterns/products/joined_product.h"
 #include "patterns/products/product_equation.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
+#include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/row_numbers.h"
 #include "src/match/cut_range.h"
@@ -113,6 +115,7 @@ class BlockReader {
     const bool is_read = node && (node->domain().empty() || is_fused_matmul(*node));
     if (!is_read || ++nodes_ > kMostBlockNodes) return std::nullopt;
     if (const auto part = rows_.part_in(*node, at)) return terms_in(*part);
+    if (cuts_out(*node)) return of_columns(at);
     if (makes_product(*node, facts_))
       if (auto terms = product(*node, at); terms || is_product(*node)) return terms;
     if (node->is("Mul") || node->is("Div")) return scaled(*node, at);
@@ -129,6 +132,16 @@ class BlockReader {
       all.insert(all.end(), own->begin(), own->end());
     }
     return all;
+  }
+
+  /// What is cut out of a product with V and other columns, as the product with V.
+  BlockTerms of_columns(const RowReduction& at) {
+    const auto part = part_of_product(*at.value, reader_, context_);
+    if (!part || !part->values || !is_product(*part->product)) return std::nullopt;
+    Value* product = InnerValues(reader_, context_).again(*part->product, part->operand, part->values);
+    RowReduction whole{product, std::vector<int>(facts_.shape(*product).known().size(), -1), nullptr};
+    for (size_t axis = 0; axis < part->axes.size(); ++axis) whole.axes[static_cast<size_t>(part->axes[axis])] = at.axes[axis];
+    return terms_in(whole);
   }
 
   /// Sums over parts that are stacked.
@@ -172,8 +185,18 @@ class BlockReader {
     return terms;
   }
 
+  /// True if columns of what PRODUCT makes are those of ones beside V: these are cut off before anything is read of it.
+  bool has_ones(const Node& product) {
+    return std::ranges::any_of(readers_of(*product.outputs[0], facts_).all, [&](const Reader& reader) {
+      const bool may_cut = reader.node && cuts_out(*reader.node) && reader.node->output(0);
+      const auto part = may_cut ? part_of_product(*reader.node->outputs[0], reader_, context_) : std::nullopt;
+      return part && !part->values;
+    });
+  }
+
   /// W V in any order of their axes.
   BlockTerms product(Node& node, const RowReduction& at) {
+    if (has_ones(node)) return std::nullopt;
     const auto read = equation_of(node, context_);
     const auto factor = factor_of_sum(node, facts_);
     if (!read || !factor || read->result.size() != at.axes.size() || has_letter(read->result, kUnitAxis)) return std::nullopt;
@@ -283,8 +306,9 @@ std::vector<Value*> sums_behind(Value& start, bool are_weighed, Facts& facts) {
       if (!node || node->graph != from.value->graph || !node->domain().empty() || !node->output(0)) continue;
       const bool multiplies = is_product(*node) && !from.is_behind_product;
       const auto copies = [&] { return &canonical(*node->outputs[0], facts) == &canonical(*from.value, facts); };
-      const bool goes_on = multiplies || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) || node->is("Mul") ||
-                           node->is("Div") || node->is("ReduceSum") || node->is("Concat") || node->is("Cast") || copies();
+      const bool goes_on = multiplies || cuts_out(*node) || has(*node, Trait::kAdds) || has(*node, Trait::kKeepsAll) ||
+                           node->is("Mul") || node->is("Div") || node->is("ReduceSum") || node->is("Concat") ||
+                           node->is("Cast") || copies();
       if (!goes_on || std::ranges::find(reached, node->outputs[0], &Reached::value) != reached.end()) continue;
       reached.push_back({node->outputs[0], from.is_behind_product || multiplies});
     }

@@ -162,8 +162,11 @@ std::optional<RowReduction> RowNumbers::uncut(const RowReduction& at) {
 }
 
 std::optional<RowRatio> RowNumbers::computed_number(const RowReduction& at) {
-  if (const auto whole = uncut(at)) return number(*whole);
   const Node* node = maker_of(at);
+  // The product of exponentials and ones that stand beside V.
+  if (node && cuts_out(*node))
+    if (auto sum = summed_in_words(at)) return sum;
+  if (const auto whole = uncut(at)) return number(*whole);
   if (!node) return std::nullopt;
   if (const auto part = part_in(*node, at)) return number(*part);
   if (auto power = exponential_in(at)) return power;
