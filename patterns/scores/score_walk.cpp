@@ -196,7 +196,9 @@ class ScoreWalker {
                  : ways->size() == 1 ? this->walk(std::move(ways->front()))
                                      : first_of(*ways);
     const bool is_lost = !found && (found.error().id == "scores.reshape" || found.error().id == "scores.transpose");
-    Value* undone = is_lost && !walk.split ? with_moves_undone(node, context_) : nullptr;
+    const MaybeShape shape = context_.facts.shape(*node.outputs[0]);
+    if (!is_lost || walk.split || !shape || shape->empty()) return found;
+    Value* undone = with_moves_undone(node, static_cast<size_t>(axis_of_keys(walk, shape->size())), context_);
     if (!undone) return found;
     auto unmoved = this->walk(step(walk, *undone, node.op() + "(undone)"));
     return unmoved ? std::move(unmoved) : std::move(found);

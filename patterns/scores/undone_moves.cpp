@@ -1,5 +1,6 @@
 #include "patterns/scores/undone_moves.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -27,7 +28,12 @@ class MovesUndone {
     }
   }
 
-  Value* read() { return without(*above_); }
+  /// With KEYS on one axis wherever they lie: what masks some of them is told by that.
+  Value* read(size_t keys) {
+    const MaybeShape whole = facts_.shape(*moves_.front()->outputs[0]), shape = above_ ? facts_.shape(*above_) : nullptr;
+    const bool has_keys = whole && shape && keys < whole->size() && std::ranges::find(*shape, (*whole)[keys]) != shape->end();
+    return has_keys ? without(*above_) : nullptr;
+  }
 
  private:
   /// VALUE moved as all moves together do; null where sizes are not known.
@@ -90,6 +96,6 @@ class MovesUndone {
 
 }  // namespace
 
-Value* with_moves_undone(Node& last, MatchContext& context) { return MovesUndone(last, context).read(); }
+Value* with_moves_undone(Node& last, size_t keys, MatchContext& context) { return MovesUndone(last, context).read(keys); }
 
 }  // namespace attn_opt

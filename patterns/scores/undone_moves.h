@@ -8,7 +8,7 @@
 namespace attn_opt {
 
 /// What LAST, a Reshape or Transpose, makes, by what is elementwise above it and the moves right above itself, with none of
-/// these; null if they undo no others.
-Value* with_moves_undone(Node& last, MatchContext& context);
+/// these; null if they undo no others, or no axis there is that of the KEYS, an axis of what LAST makes.
+Value* with_moves_undone(Node& last, size_t keys, MatchContext& context);
 
 }  // namespace attn_opt

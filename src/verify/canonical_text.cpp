@@ -92,7 +92,7 @@ class SiteWriter {
     add("source", static_cast<int64_t>(input.source));
     if (input.twin) add("twin", number_of(input.twin));
     add("role", static_cast<int64_t>(role_of(input, given_.sdpa)));
-    const AxisRange keys = key_axes_of_mask(*input.value, input.shape.size(), given_.sdpa);
+    const AxisRange keys = key_axes_of_mask(input, given_.sdpa);
     add("keys from", static_cast<int64_t>(keys.begin));
     add("keys to", static_cast<int64_t>(keys.end));
     add_real(input.uniform);

@@ -127,7 +127,7 @@ class InputDraw {
         keys_(keys),
         term_(term_index(input, request.sdpa)),
         terms_(static_cast<int64_t>(std::max<size_t>(1, request.sdpa.terms.size()))),
-        key_axes_(key_axes_of_mask(*input.value, dims.size(), request.sdpa)),
+        key_axes_(key_axes_of_mask(input, request.sdpa)),
         columns_(element_count(std::span(dims).subspan(key_axes_.begin, key_axes_.end - key_axes_.begin))),
         column_stride_(element_count(std::span(dims).subspan(key_axes_.end))),
         queries_(column_stride_ > 1     ? dims.back()

@@ -21,10 +21,15 @@ bool is_part_of(const ScoreTerm& term, const Value& value) {
   return term.kind == ScoreTerm::Kind::kBias && std::ranges::find(term.parts.values, &value) != term.parts.values.end();
 }
 
-/// The axis, counted from the last, that holds the keys in what TERM's value is transposed from.
-size_t keys_from_last(const ScoreTerm& term) {
+/// The axis, counted from the last, that holds the keys in what TERM's value is moved from, a value of SHAPE: where axes are
+/// regrouped on the way that of as many.
+size_t keys_from_last(const ScoreTerm& term, const Shape& shape) {
   size_t from_last = 0;
   for (const Value* value = term.value; value && value->is_new && value->producer; value = value->producer->input(0)) {
+    if (value->producer->is("Reshape") && !term.frame.empty()) {
+      const auto keys = std::find(shape.rbegin(), shape.rend(), term.frame.back());
+      if (keys != shape.rend()) return static_cast<size_t>(keys - shape.rbegin());
+    }
     if (!value->producer->is("Transpose")) continue;
     const auto* perm = value->producer->ints_attribute("perm");
     if (!perm || static_cast<int>(from_last) >= perm->size()) continue;
@@ -47,7 +52,7 @@ bool may_be_as_many(const Dim& size, const Dim& other) { return size == other ||
 /// True if INPUT is of the form of TERM, a bias that a description transposed it for, or picked of it.
 bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
   if (term.kind != ScoreTerm::Kind::kBias || input.shape.empty() || term.frame.size() < 2) return false;
-  const size_t from_last = keys_from_last(term);
+  const size_t from_last = keys_from_last(term, input.shape);
   if (from_last >= input.shape.size()) return false;
   const size_t keys = input.shape.size() - 1 - from_last;
   if (!may_be_as_many(input.shape[keys], term.frame.back())) return false;
@@ -63,12 +68,14 @@ bool is_turned_for(const ScoreTerm& term, const SiteInput& input) {
 
 }  // namespace
 
-AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa) {
+AxisRange key_axes_of_mask(const SiteInput& input, const Sdpa& sdpa) {
+  const Value& value = *input.value;
+  const size_t rank = input.shape.size();
   if (rank == 0) return {};
   for (const ScoreTerm& term : sdpa.terms) {
     if (is_part_of(term, value)) return {rank - std::min(term.parts.key_axes, rank), rank};
     if (!is_made_from(*term.value, value)) continue;
-    const size_t axis = rank - 1 - std::min(keys_from_last(term), rank - 1);
+    const size_t axis = rank - 1 - std::min(keys_from_last(term, input.shape), rank - 1);
     return {axis, axis + 1};
   }
   return {rank - 1, rank};

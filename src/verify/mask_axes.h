@@ -12,9 +12,8 @@ struct AxisRange {
   size_t begin = 0, end = 0;
 };
 
-/// The axes of VALUE, which has RANK, that hold keys together if it is a mask: the last, or those that a description makes
-/// the last.
-AxisRange key_axes_of_mask(const Value& value, size_t rank, const Sdpa& sdpa);
+/// The axes of INPUT that hold keys together if it is a mask: the last, or those that a description makes the last.
+AxisRange key_axes_of_mask(const SiteInput& input, const Sdpa& sdpa);
 
 /// True if a description picks rows, heads or batch elements of VALUE for a mask: which ones the site has is not known.
 bool is_picked_from(const Value& value, const Sdpa& sdpa);

@@ -186,7 +186,6 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"probabilities: a value that others read further on taken for them", "*two_products", kSoftmaxItself},
       {"run-time sizes: in another order", "sinks_at_both_ends", "sinks weigh values of 0, in whatever order"},
       {"run-time sizes: in another order", "sinks_written_two", "sinks weigh values of 0, in whatever order"},
-      {"probabilities: a value that others read further on taken for them", "probabilities_wanted_turned", kSoftmaxItself},
       {"guard: overlooked", "bool_mask", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
       {"guard: overlooked", "mask_of_one_row", "a float mask of -inf gives 0 in rows without a key as the bool mask does"},
       {"guard: overlooked", "*short_mask", kZeroAnyway},
