@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,10 +33,18 @@ inline size_t name_hash(std::string_view name) {
   return hash | ~(~size_t{0} >> 1);
 }
 
+/// Of what stands for itself, and has no name.
+inline size_t pointer_hash(const void* pointer) { return name_hash({reinterpret_cast<const char*>(&pointer), sizeof pointer}); }
+
 /// Entries are added, never taken out.
 template <class Entry>
 class NameTable {
  public:
+  /// Makes room for COUNT entries: none that is there moves when they are added.
+  void reserve(size_t count) {
+    if (2 * count > slots_.size()) resize(std::bit_ceil(std::max(2 * count, kSmallest)));
+  }
+
   /// The first entry under HASH for which IS_IT; null if there is none.
   template <class Predicate>
   const Entry* find(size_t hash, Predicate is_it) const {
@@ -47,12 +56,20 @@ class NameTable {
   /// False, and nothing is added, if there is an entry under HASH for which IS_IT.
   template <class Predicate>
   bool insert(size_t hash, Entry entry, Predicate is_it) {
-    if (2 * size_ == slots_.size()) grow();
+    const size_t before = size_;
+    find_or_insert(hash, std::move(entry), is_it);
+    return size_ != before;
+  }
+
+  /// The first entry under HASH for which IS_IT, which is ENTRY, added, if there was none. Others that are added may move it.
+  template <class Predicate>
+  Entry& find_or_insert(size_t hash, Entry entry, Predicate is_it) {
+    if (2 * size_ == slots_.size()) resize(std::max(2 * slots_.size(), kSmallest));
     Slot& slot = slots_[place_of(hash, is_it)];
-    if (slot.hash) return false;
+    if (slot.hash) return slot.entry;
     slot = {hash, std::move(entry)};
     ++size_;
-    return true;
+    return slot.entry;
   }
 
  private:
@@ -72,8 +89,8 @@ class NameTable {
     return place;
   }
 
-  void grow() {
-    std::vector<Slot> old(std::max(2 * slots_.size(), kSmallest));
+  void resize(size_t slots) {
+    std::vector<Slot> old(slots);
     old.swap(slots_);
     for (Slot& slot : old)
       if (slot.hash) slots_[place_of(slot.hash, [](const Entry&) { return false; })] = std::move(slot);

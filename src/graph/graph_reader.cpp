@@ -76,6 +76,8 @@ Status GraphReader::read_graph(Graph& graph, onnx::GraphProto& proto, int depth)
 
 Status GraphReader::read_nodes(Graph& graph, google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, int depth) {
   graph.nodes_.reserve(nodes.size());
+  graph.values_.reserve(graph.value_count_ + nodes.size());
+  model_.taken_names_.reserve(graph.value_count_ + 2 * nodes.size());  // a node and its output have a name each
   for (auto& node : nodes) ATTN_OPT_CHECK(read_node(graph, node, depth));
   return {};
 }

@@ -30,6 +30,27 @@ TEST(NameTable, FindsEachOfMany) {
   }
 }
 
+TEST(NameTable, HoldsWhatThereIsRoomFor) {
+  NameTable<std::string> table;
+  EXPECT_TRUE(table.insert(name_hash("first"), "first", called("first")));
+  table.reserve(100);
+  const std::string* first = table.find(name_hash("first"), called("first"));
+  for (int i = 1; i < 100; ++i) {
+    const std::string name = std::to_string(i);
+    EXPECT_TRUE(table.insert(name_hash(name), name, called(name)));
+  }
+  EXPECT_EQ(table.find(name_hash("first"), called("first")), first);
+  EXPECT_EQ(*first, "first");
+}
+
+TEST(NameTable, GivesTheEntryThatIsThere) {
+  NameTable<std::string> table;
+  EXPECT_EQ(table.find_or_insert(1, "a", called("a")), "a");
+  table.find_or_insert(1, "b", called("b")) = "c";
+  EXPECT_EQ(table.find_or_insert(1, "d", called("c")), "c");
+  EXPECT_EQ(table.find(1, called("b")), nullptr);
+}
+
 TEST(NameTable, NamesOfOneHashStayApart) {
   NameTable<std::string> table;
   for (const std::string name : {"a", "b", "c"}) EXPECT_TRUE(table.insert(1, name, called(name)));

@@ -29,6 +29,7 @@ bool is_plain(const onnx::ModelProto& model) {
 /// The names that are there so far, which stay where they are.
 class KnownNames {
  public:
+  void reserve(int count) { names_.reserve(static_cast<size_t>(count)); }
   bool has(const std::string& name) const {
     return names_.find(name_hash(name), [&](const std::string* known) { return *known == name; });
   }
@@ -46,6 +47,8 @@ class Definitions {
  public:
   bool hold_above_nodes(const onnx::GraphProto& graph) {
     KnownNames initializers;
+    initializers.reserve(graph.initializer_size());
+    values_.reserve(graph.input_size() + graph.initializer_size() + graph.node_size());
     for (const auto& input : graph.input())
       if (!values_.add(input.name())) return false;
     for (const auto& tensor : graph.initializer()) {

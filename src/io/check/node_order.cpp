@@ -42,6 +42,8 @@ Makers makers_of(const Nodes& nodes) {
 /// graphs are sorted, and this is soon said of them.
 class PlainOrder {
  public:
+  explicit PlainOrder(int nodes) { names_.reserve(static_cast<size_t>(nodes)); }
+
   void add(const onnx::NodeProto& node) {
     for_each_read(node, [this](std::string_view name) { add(name); });
     for (const auto& name : node.output())
@@ -94,7 +96,7 @@ void reorder(Nodes& nodes) {
 
 /// Bodies first: what they read does not depend on their order.
 void sort(Nodes& nodes) {
-  PlainOrder order;
+  PlainOrder order(nodes.size());
   for (auto& node : nodes) {
     for (auto& attribute : *node.mutable_attribute()) {
       if (attribute.has_g()) sort(*attribute.mutable_g()->mutable_node());
