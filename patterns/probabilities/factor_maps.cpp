@@ -93,7 +93,7 @@ class Placing {
       const Factors of_own = own.all_of_role(from), of_side = side.all_of_role(to);
       for (size_t i = 0; i < of_own.size(); ++i) place[static_cast<size_t>(of_side[i])] = of_own[i];
     }
-    for (size_t axis = 0; axis < own.rank(); ++axis) have_.push_back(own.axis(axis));
+    for (size_t axis = 0; axis < own.rank(); ++axis) have_.emplace_back(own.axis(axis).begin(), own.axis(axis).end());
     for (size_t axis = 0; axis < side.rank(); ++axis) {
       Factors kept, all;
       for (const int factor : side.axis(axis)) {

@@ -81,7 +81,7 @@ class AxisParter {
   static std::optional<size_t> axis_of_keys(const AxisMap& axes) {
     const std::vector<int> keys = axes.all_of_role(Role::kFeature);
     for (size_t axis = 0; keys.size() == 1 && axis < axes.rank(); ++axis)
-      if (axes.axis(axis) == keys) return axis;
+      if (std::ranges::equal(axes.axis(axis), keys)) return axis;
     return std::nullopt;
   }
 

@@ -20,7 +20,7 @@ std::vector<Dim> batch_sizes(const AxisMap& axes) {
 /// The axis that holds FACTOR alone; none if it is merged with others or repeated.
 std::optional<size_t> axis_of(const AxisMap& axes, int factor) {
   for (size_t axis = 0; axis < axes.rank(); ++axis)
-    if (axes.axis(axis) == std::vector<int>{factor}) return axis;
+    if (std::ranges::equal(axes.axis(axis), std::array{factor})) return axis;
   return std::nullopt;
 }
 

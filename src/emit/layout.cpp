@@ -65,57 +65,17 @@ Matched<Value*> write_regrouping(Value& value, const AxisMap& map, const Groupin
 
 }  // namespace
 
-std::span<const int> Grouping::axis(size_t axis) const {
-  const int begin = axis == 0 ? 0 : ends_[axis - 1];
-  return std::span(factors_).subspan(begin, ends_[axis] - begin);
-}
-
-size_t Grouping::unit_axes() const {
-  size_t count = 0;
-  for (size_t i = 0; i < rank(); ++i) count += axis(i).empty();
-  return count;
-}
-
-Grouping Grouping::without_unit_axes() const {
-  Grouping kept;
-  kept.factors_ = factors_;
-  kept.ends_.reserve(rank());
-  for (size_t i = 0; i < rank(); ++i)
-    if (!axis(i).empty()) kept.ends_.push_back(ends_[i]);
-  return kept;
-}
-
-void Grouping::reserve(size_t axes, size_t factors) {
-  ends_.reserve(axes);
-  factors_.reserve(factors);
-}
-
-void Grouping::add_axis(std::span<const int> factors) {
-  factors_.insert(factors_.end(), factors.begin(), factors.end());
-  ends_.push_back(static_cast<int>(factors_.size()));
-}
-
-Grouping grouping_of(const AxisMap& map) {
-  Grouping grouping;
-  grouping.reserve(map.rank(), map.factors().size());
-  for (size_t axis = 0; axis < map.rank(); ++axis) grouping.add_axis(map.axis(axis));
-  return grouping;
-}
-
 Grouping grouping_for(const AxisMap& map, IoForm form) {
   using Roles = std::vector<std::vector<Role>>;
   static const Roles k4dAxes = {{Role::kBatch}, {Role::kHead}, {Role::kRow}, {Role::kFeature}};
   static const Roles k3dAxes = {{Role::kBatch}, {Role::kRow}, {Role::kHead, Role::kFeature}};
   Grouping grouping;
   grouping.reserve(4, map.factors().size());
-  std::vector<int> axis;
-  axis.reserve(map.factors().size());
   for (const auto& roles : form == IoForm::k4d ? k4dAxes : k3dAxes) {
-    axis.clear();
     for (const Role role : roles)
       for (size_t i = 0; i < map.factors().size(); ++i)
-        if (map.factors()[i].role == role && !map.factors()[i].repeated) axis.push_back(static_cast<int>(i));
-    grouping.add_axis(axis);
+        if (map.factors()[i].role == role && !map.factors()[i].repeated) grouping.add_factor(static_cast<int>(i));
+    grouping.end_axis();
   }
   return grouping;
 }

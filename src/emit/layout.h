@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "attn_opt/internal/axis_map.h"
@@ -11,28 +10,8 @@
 
 namespace attn_opt {
 
-/// Which factors of an AxisMap each axis of a value holds, as indices.
-class Grouping {
- public:
-  size_t rank() const { return ends_.size(); }
-  std::span<const int> axis(size_t axis) const;
-  /// All factors, outermost axis first.
-  const std::vector<int>& factors() const { return factors_; }
-  size_t unit_axes() const;
-  Grouping without_unit_axes() const;
-
-  void reserve(size_t axes, size_t factors);
-  void add_axis(std::span<const int> factors);
-  void add_unit_axes(size_t count) { ends_.insert(ends_.begin(), count, 0); }
-  bool operator==(const Grouping& other) const = default;
-
- private:
-  std::vector<int> factors_, ends_;  // axis by axis; where in factors_ each axis ends
-};
-
 enum class IoForm { k3d, k4d };
 
-Grouping grouping_of(const AxisMap& map);
 /// That of the operator's own layout for the same factors: (B, H, L, D), or (B, L, H * D).
 Grouping grouping_for(const AxisMap& map, IoForm form);
 Shape shape_of(const AxisMap& map, const Grouping& grouping);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -23,7 +24,7 @@ std::optional<AxisMap> axes_of_each_run(const OperandView& view, Site::Axis rows
   join_equals(shape, *view.value, site.facts);
   std::optional<AxisMap> axes;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const std::vector<int>& held = view.axes.axis(axis);
+    const std::span<const int> held = view.axes.axis(axis);
     if (shape[axis] == (*taken)[axis] || held.empty()) continue;
     const Role role = view.axes.factors()[static_cast<size_t>(held.front())].role;
     auto changed = (axes ? *axes : view.axes).with_size(role, axis, shape[axis]);
@@ -40,7 +41,7 @@ Matched<Placed> write_operand(const OperandView& own, Site::Axis rows, IoForm fo
   const std::optional<AxisMap> broadcast = axes_of_each_run(view, rows, site);
   const AxisMap& axes = broadcast ? *broadcast : view.axes;
   const Grouping target = grouping_for(axes, form);
-  const LayoutChange change(grouping_of(axes), target);
+  const LayoutChange change(axes.grouping(), target);
   ATTN_OPT_MATCH(Value * value, change.write(*site.cast(*view.value), axes, site));
   return Placed{value, shape_of(axes, target)};
 }

@@ -25,7 +25,7 @@ Value* behind(const std::vector<OutputStep>& steps, Value* value, Site& site) {
 Matched<void> take_over(const OutputView& existing, Value& made, IoForm form, Site& site, const AxisMap& own,
                         const std::vector<OutputStep>& steps = {}) {
   const AxisMap read = of_joint_batch(own, site);
-  const LayoutChange change(grouping_for(read, form), grouping_of(read));
+  const LayoutChange change(grouping_for(read, form), read.grouping());
   ATTN_OPT_MATCH(Value * value, change.write(made, read, site));
   const DataType type = site.facts.type(*existing.value);
   if (type != onnx::TensorProto::UNDEFINED && type != site.sdpa.type)
@@ -93,7 +93,7 @@ Value* unseen_zeros(const Shape& sizes, Site& site) {
 /// COPY's value is made from the operand itself.
 Matched<void> take_over_copy(const OperandCopy& copy, Site& site) {
   const AxisMap& axes = copy.of.axes;
-  const LayoutChange change(grouping_of(axes), grouping_for(axes, IoForm::k4d));
+  const LayoutChange change(axes.grouping(), grouping_for(axes, IoForm::k4d));
   ATTN_OPT_MATCH(Value * made, change.write(*copy.of.value, axes, site));
   if (made == copy.of.value) made = site.build.new_node("Identity", {made}, {true}, {})->outputs[0];
   take_over_once(*copy.value, *made, site.build);

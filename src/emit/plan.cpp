@@ -21,7 +21,7 @@ constexpr Level kLevels[] = {{true, true}, {true, false}, {false, true}, {false,
 constexpr const char* kNoViews = "emit.operands";
 
 int layout_nodes(const AxisMap& axes, IoForm form) {
-  return LayoutChange(grouping_of(axes), grouping_for(axes, form)).node_count();
+  return LayoutChange(axes.grouping(), grouping_for(axes, form)).node_count();
 }
 
 /// Of reading a value that is_measured_outside(), in layout nodes that are rather written.

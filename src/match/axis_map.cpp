@@ -1,18 +1,27 @@
 #include "attn_opt/internal/axis_map.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "src/match/node_forms.h"
 
 namespace attn_opt {
 
 AxisMap AxisMap::of(const Shape& shape, const std::vector<Role>& roles) {
   AxisMap map;
-  map.axes_.resize(shape.size());
+  map.factors_.reserve(shape.size());
+  std::vector<int> factor_of(shape.size(), -1);
   for (Role role : {Role::kBatch, Role::kHead, Role::kRow, Role::kFeature})
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (roles[axis] != role || shape[axis].is(1)) continue;
-      map.axes_[axis].push_back(static_cast<int>(map.factors_.size()));
+      factor_of[axis] = static_cast<int>(map.factors_.size());
       map.factors_.push_back({role, shape[axis]});
     }
+  map.axes_.reserve(shape.size(), map.factors_.size());
+  for (const int factor : factor_of) {
+    if (factor >= 0) map.axes_.add_factor(factor);
+    map.axes_.end_axis();
+  }
   return map;
 }
 
@@ -53,15 +62,15 @@ bool AxisMap::repeats_interleave() const {
 }
 
 AxisMap AxisMap::after_transpose(const std::vector<int64_t>& perm) const {
-  AxisMap after = *this;
-  for (size_t axis = 0; axis < perm.size(); ++axis) after.axes_.at(axis) = axes_.at(static_cast<size_t>(perm[axis]));
-  return after;
+  std::vector<size_t> order = all_axes(rank());
+  for (size_t axis = 0; axis < perm.size(); ++axis) order.at(axis) = static_cast<size_t>(perm[axis]);
+  return {factors_, axes_.reordered(order)};
 }
 
 AxisMap AxisMap::before_transpose(const std::vector<int64_t>& perm) const {
-  AxisMap before = *this;
-  for (size_t axis = 0; axis < perm.size(); ++axis) before.axes_.at(static_cast<size_t>(perm[axis])) = axes_.at(axis);
-  return before;
+  std::vector<size_t> order = all_axes(rank());
+  for (size_t axis = 0; axis < perm.size(); ++axis) order.at(static_cast<size_t>(perm[axis])) = axis;
+  return {factors_, axes_.reordered(order)};
 }
 
 void AxisMap::split(int factor, const Dim& outer, const Dim& inner) {
@@ -69,67 +78,57 @@ void AxisMap::split(int factor, const Dim& outer, const Dim& inner) {
   factors_[factor].size = outer;
   second.size = inner;
   factors_.insert(factors_.begin() + factor + 1, second);
-  for (auto& axis : axes_) {
-    std::vector<int> renumbered;
-    for (int f : axis) {
-      renumbered.push_back(f > factor ? f + 1 : f);
-      if (f == factor) renumbered.push_back(factor + 1);
-    }
-    axis = renumbered;
-  }
+  axes_.split(factor);
 }
 
 std::optional<AxisMap> AxisMap::regrouped(const Shape& shape) const {
   AxisMap map = *this;
-  std::vector<int> flat;
-  for (const auto& axis : axes_) flat.insert(flat.end(), axis.begin(), axis.end());
-  map.axes_.assign(1, flat);
-  std::vector<std::vector<int>> axes(shape.size());
+  std::vector<int> ends;
+  ends.reserve(shape.size());
   size_t next = 0;
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    Dim rest = shape[axis];
+  for (const Dim& size : shape) {
+    Dim rest = size;
     while (!rest.is(1)) {
-      if (next == map.axes_[0].size()) return std::nullopt;
-      const int factor = map.axes_[0][next];
-      const Dim size = map.factors_[factor].size;
-      if (auto quotient = exact_quotient(rest, size)) {
-        rest = *quotient;
-      } else if (auto inner = exact_quotient(size, rest)) {
+      if (next == map.axes_.factors().size()) return std::nullopt;
+      const int factor = map.axes_.factors()[next];
+      const Dim of_factor = map.factors_[factor].size;
+      if (auto quotient = exact_quotient(rest, of_factor)) {
+        rest = *std::move(quotient);
+      } else if (auto inner = exact_quotient(of_factor, rest)) {
         map.split(factor, rest, *inner);
-        for (auto& done : axes)
-          for (int& f : done)
-            if (f > factor) ++f;
         rest = 1;
       } else {
         return std::nullopt;
       }
-      axes[axis].push_back(factor);
       ++next;
     }
+    ends.push_back(static_cast<int>(next));
   }
-  if (next != map.axes_[0].size()) return std::nullopt;
-  map.axes_ = std::move(axes);
+  if (next != map.axes_.factors().size()) return std::nullopt;
+  map.axes_.regroup(std::move(ends));
   return map;
 }
 
 std::optional<AxisMap> AxisMap::before_expand(const Shape& before, const Shape& after) const {
   if (before.size() > after.size()) return std::nullopt;
-  AxisMap map = *this;
+  AxisMap map;
+  map.factors_ = factors_;
+  map.axes_.reserve(before.size(), axes_.factors().size());
   const size_t added = after.size() - before.size();
   for (size_t axis = 0; axis < after.size(); ++axis) {
     const Dim size = axis < added ? Dim(1) : before[axis - added];
-    if (size == after[axis]) continue;
-    if (!size.is(1)) return std::nullopt;
-    for (int factor : map.axes_[axis]) map.factors_[factor].repeated = true;
-    map.axes_[axis].clear();
+    const bool is_expanded = size != after[axis];
+    if (is_expanded && !size.is(1)) return std::nullopt;
+    if (is_expanded)
+      for (int factor : axes_.axis(axis)) map.factors_[factor].repeated = true;
+    if (axis >= added) map.axes_.add_axis(is_expanded ? std::span<const int>() : axes_.axis(axis));
   }
-  map.axes_.erase(map.axes_.begin(), map.axes_.begin() + static_cast<std::ptrdiff_t>(added));
   return map;
 }
 
 std::optional<AxisMap> AxisMap::with_size(Role role, size_t axis, const Dim& size) const {
   const std::vector<int> own = of_role(role);
-  if (axes_[axis].size() != 1 || own != axes_[axis]) return std::nullopt;
+  if (own.size() != 1 || !std::ranges::equal(own, axes_.axis(axis))) return std::nullopt;
   AxisMap map = *this;
   map.factors_[own[0]].size = size;
   return map;
@@ -159,30 +158,30 @@ bool AxisMap::split_alike(AxisMap& one, Role role, AxisMap& other, Role other_ro
 }
 
 bool AxisMap::is_order(const std::vector<Role>& roles) const {
-  if (roles.size() != axes_.size()) return false;
+  if (roles.size() != rank()) return false;
   for (size_t axis = 0; axis < roles.size(); ++axis)
-    if (axes_[axis] != of_role(roles[axis])) return false;
+    if (!holds(axis, roles[axis])) return false;
   return true;
 }
 
 bool AxisMap::is_three_dimensional() const {
-  if (axes_.size() != 3) return false;
+  if (rank() != 3) return false;
   std::vector<int> head_feature = of_role(Role::kHead);
   const std::vector<int> feature = of_role(Role::kFeature);
   head_feature.insert(head_feature.end(), feature.begin(), feature.end());
-  return axes_[0] == of_role(Role::kBatch) && axes_[1] == of_role(Role::kRow) && axes_[2] == head_feature;
+  return holds(0, Role::kBatch) && holds(1, Role::kRow) && std::ranges::equal(axes_.axis(2), head_feature);
 }
 
 std::optional<int64_t> AxisMap::axis_of(Role role, const std::vector<bool>& taken) const {
-  const std::vector<int> wanted = of_role(role);
-  for (size_t axis = 0; axis < axes_.size(); ++axis)
-    if (!taken[axis] && axes_[axis] == wanted) return static_cast<int64_t>(axis);
+  for (size_t axis = 0; axis < rank(); ++axis)
+    if (!taken[axis] && holds(axis, role)) return static_cast<int64_t>(axis);
   return std::nullopt;
 }
 
 std::string AxisMap::str() const {
   std::string text;
-  for (const auto& axis : axes_) {
+  for (size_t number = 0; number < rank(); ++number) {
+    const std::span<const int> axis = axes_.axis(number);
     text += '[';
     for (size_t i = 0; i < axis.size(); ++i) {
       const Factor& factor = factors_[static_cast<size_t>(axis[i])];

@@ -11,11 +11,15 @@
 // A factor that is repeated (Expand of an axis of size 1) has no place in the axes of what it repeats.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "attn_opt/internal/grouping.h"
 #include "attn_opt/shape.h"
 
 namespace attn_opt {
@@ -33,14 +37,16 @@ struct Factor {
 /// The factors that each axis of a value holds, outermost first.
 class AxisMap {
  public:
+  AxisMap() = default;
   /// Axes of one factor each, with the given roles and the sizes of SHAPE. Axes of size 1 hold nothing.
   static AxisMap of(const Shape& shape, const std::vector<Role>& roles);
 
-  size_t rank() const { return axes_.size(); }
+  size_t rank() const { return axes_.rank(); }
   /// All factors in logical order: batch, head, row, feature.
   const std::vector<Factor>& factors() const { return factors_; }
   /// Indices into factors() of what axis AXIS holds.
-  const std::vector<int>& axis(size_t axis) const { return axes_[axis]; }
+  std::span<const int> axis(size_t axis) const { return axes_.axis(axis); }
+  const Grouping& grouping() const { return axes_; }
   /// Product of the sizes of ROLE's factors that are (REPEATED) or are not repeated.
   Dim size(Role role, bool repeated = false) const;
   bool has_repeats() const;
@@ -78,10 +84,14 @@ class AxisMap {
   std::string str() const;
 
  private:
+  AxisMap(std::vector<Factor> factors, Grouping axes) : factors_(std::move(factors)), axes_(std::move(axes)) {}
+
   std::vector<int> of_role(Role role) const;
+  /// True if AXIS holds exactly the factors of ROLE that are not repeated.
+  bool holds(size_t axis, Role role) const { return std::ranges::equal(axes_.axis(axis), of_role(role)); }
   void split(int factor, const Dim& outer, const Dim& inner);
   std::vector<Factor> factors_;
-  std::vector<std::vector<int>> axes_;
+  Grouping axes_;
 };
 
 }  // namespace attn_opt

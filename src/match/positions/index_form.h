@@ -9,6 +9,7 @@
 
 #include "attn_opt/graph.h"
 #include "attn_opt/shape.h"
+#include "attn_opt/tensor.h"
 
 namespace attn_opt {
 
