@@ -15,8 +15,8 @@
 // that is never committed. Who reads such a value adopts the nodes behind it.
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,7 +34,7 @@ class SharedNodes {
 
  private:
   friend class Edit;
-  std::map<std::pair<const Graph*, std::string>, Value*> made_;
+  std::unordered_map<const Graph*, std::unordered_map<std::string, Value*>> made_;
 };
 
 /// New nodes that stand before an anchor, and the values they take over.
@@ -84,7 +84,7 @@ class Edit {
   std::vector<Takeover> takeovers_;
   std::vector<std::pair<Value*, onnx::TypeProto>> declared_;
   std::vector<onnx::FunctionProto> functions_;
-  std::map<std::string, Value*> made_;
+  std::unordered_map<std::string, Value*> made_;
 };
 
 /// Adds FUNCTION to MODEL unless it has one of its name, and the import of its domain.

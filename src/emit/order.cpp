@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "src/emit/outputs.h"
+#include "src/graph/sorted_nodes.h"
 #include "src/rewrite/operator_check.h"
 
 namespace attn_opt {
@@ -41,10 +42,10 @@ bool stands_above(const Node& maker, const Node& anchor) {
 /// A node that makes a taken-over value goes: with another output read it would compute the attention beside what is written
 /// for it.
 Matched<void> check_replaced(const Edit& edit, const std::vector<Node*>& removed) {
-  const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
+  const SortedNodes gone(removed);
   for (const auto& takeover : edit.takeovers()) {
     const Node* maker = takeover.existing->producer;
-    if (!maker || gone.count(maker)) continue;
+    if (!maker || gone.contains(maker)) continue;
     return missed("emit.outputs", maker, "'" + takeover.existing->name + "' is written, what else is read of its node is not");
   }
   return {};

@@ -7,6 +7,7 @@
 #include "attn_opt/operator_traits.h"
 #include "src/emit/equal_sizes.h"
 #include "src/emit/sizes.h"
+#include "src/graph/sorted_nodes.h"
 #include "src/match/sizes/sole_atom.h"
 
 namespace attn_opt {
@@ -39,11 +40,9 @@ std::vector<Node*> only_shapes(const Node& node) {
   return shapes;
 }
 
-using NodeSet = std::unordered_set<const Node*>;
-
 /// Enters in FOUND the nodes of the file, but for those that are GONE, that change what NODE makes element by element, or move
 /// its elements, and are read for the sizes of that alone.
-void add_changed_for_sizes(const Node& node, const NodeSet& gone, std::vector<Node*>& found) {
+void add_changed_for_sizes(const Node& node, const SortedNodes& gone, std::vector<Node*>& found) {
   for (const Value* made : node.outputs) {
     if (!made || made->uses.size() > kMaxReaders) continue;
     for (const Use& use : made->uses)
@@ -139,7 +138,7 @@ std::vector<Node*> with_makers(std::vector<Node*> nodes) {
 }  // namespace
 
 std::vector<Node*> nodes_read_for_sizes(const Emission& emission) {
-  const NodeSet gone(emission.removed.begin(), emission.removed.end());
+  const SortedNodes gone(emission.removed);
   std::vector<Node*> found;
   for (const Node* node : emission.removed) {
     add_changed_for_sizes(*node, gone, found);  // of what another node makes from now on

@@ -1,11 +1,42 @@
 #include "attn_opt/edit.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
+
+#include "attn_opt/name_table.h"
+#include "src/graph/sorted_nodes.h"
 
 namespace attn_opt {
 namespace {
+
+/// What an edit does to VALUE.
+struct EditedValue {
+  const Value* value = nullptr;
+  bool is_read = false;   ///< by a node of the edit
+  bool is_taken = false;  ///< over, by a value of the edit
+  size_t dropped_uses = 0;
+};
+
+class EditedValues {
+ public:
+  /// Another that is asked for may move it.
+  EditedValue& of(const Value& value) { return values_.find_or_insert(pointer_hash(&value), {&value}, Is{value}); }
+
+  bool leaves_unread(const Value* value) const {
+    if (!value) return true;
+    const EditedValue* found = values_.find(pointer_hash(value), Is{*value});
+    const EditedValue edited = found ? *found : EditedValue{};
+    return edited.is_taken || (!value->is_output && !edited.is_read && value->uses.size() == edited.dropped_uses);
+  }
+
+ private:
+  struct Is {
+    const Value& value;
+    bool operator()(const EditedValue& edited) const { return edited.value == &value; }
+  };
+
+  NameTable<EditedValue> values_;
+};
 
 /// The nodes that read VALUE, those among them whose bodies have it for an output of their own.
 std::vector<const Node*> readers_of(const Value& value, const ModelGraph& model) {
@@ -27,8 +58,10 @@ std::vector<const Node*> readers_of(const Value& value, const ModelGraph& model)
 }  // namespace
 
 Value* SharedNodes::find(const Node& reader, const std::string& key) const {
-  auto found = made_.find({reader.graph, key});
-  if (found == made_.end()) return nullptr;
+  const auto of_graph = made_.find(reader.graph);
+  if (of_graph == made_.end()) return nullptr;
+  const auto found = of_graph->second.find(key);
+  if (found == of_graph->second.end()) return nullptr;
   const Value& made = *found->second;
   const Node& maker = *made.producer;
   // An edit may have given it the name of a value of the model since.
@@ -36,35 +69,25 @@ Value* SharedNodes::find(const Node& reader, const std::string& key) const {
 }
 
 std::vector<Node*> Edit::would_remove() const {
-  struct Known {
-    bool is_read = false;   ///< by a node of the edit
-    bool is_taken = false;  ///< over, by a value of the edit
-    size_t dropped_uses = 0;
-  };
-  std::unordered_map<const Value*, Known> known;
+  EditedValues values;
   for (const Node* node : nodes_)
-    for (const Value* input : node->inputs) known[input].is_read = true;
-  for (const auto& takeover : takeovers_) known[takeover.existing].is_taken = true;
-  const auto unread = [&known](const Value* value) {
-    if (!value) return true;
-    const auto found = known.find(value);
-    const Known of_value = found == known.end() ? Known{} : found->second;
-    if (of_value.is_taken) return true;
-    return !value->is_output && !of_value.is_read && value->uses.size() == of_value.dropped_uses;
-  };
+    for (const Value* input : node->inputs)
+      if (input) values.of(*input).is_read = true;
+  for (const auto& takeover : takeovers_) values.of(*takeover.existing).is_taken = true;
+  const auto unread = [&values](const Value* value) { return values.leaves_unread(value); };
   std::vector<Node*> removed, pending;
-  std::unordered_set<const Node*> seen;
+  NameTable<const Node*> seen;
   for (const auto& takeover : takeovers_)
     if (takeover.existing->producer) pending.push_back(takeover.existing->producer);
   while (!pending.empty()) {
     Node* node = pending.back();
     pending.pop_back();
-    if (seen.count(node) || !std::ranges::all_of(node->outputs, unread)) continue;
-    seen.insert(node);
+    if (!std::ranges::all_of(node->outputs, unread)) continue;
+    if (!seen.insert(pointer_hash(node), node, [node](const Node* known) { return known == node; })) continue;
     removed.push_back(node);
     for (Value* input : node->inputs) {
       if (!input) continue;
-      ++known[input].dropped_uses;
+      ++values.of(*input).dropped_uses;
       if (input->producer && unread(input)) pending.push_back(input->producer);
     }
   }
@@ -72,10 +95,11 @@ std::vector<Node*> Edit::would_remove() const {
 }
 
 void Edit::enter(SharedNodes& shared) const {
+  auto& of_graph = shared.made_[&graph()];
   for (const auto& [key, value] : made_) {
     const auto replaced =
         std::ranges::find_if(takeovers_, [&made = value](const Takeover& takeover) { return takeover.made == made; });
-    shared.made_.insert_or_assign(std::make_pair(&graph(), key), replaced == takeovers_.end() ? value : replaced->existing);
+    of_graph.insert_or_assign(key, replaced == takeovers_.end() ? value : replaced->existing);
   }
 }
 
@@ -108,17 +132,17 @@ void Edit::adopt_unplaced() {
 }
 
 bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_reader) const {
-  const std::unordered_set<const Node*> gone(removed.begin(), removed.end());
+  const SortedNodes gone(removed);
   auto stands_behind_anchor = [&](const Node* reader) {
     while (reader && reader->graph != &graph()) reader = reader->graph->owner();
     // Others at the anchor's position were put before it by earlier edits: they stand above this one, one that is the anchor
     // too.
     const bool is_anchor = reader == &anchor_ && anchor_.placement == Placement::kOfFile;
-    return !reader || gone.count(reader) || is_anchor || reader->position > anchor_.position;
+    return !reader || gone.contains(reader) || is_anchor || reader->position > anchor_.position;
   };
   for (const auto& takeover : takeovers_)
     for (const Node* reader : readers_of(*takeover.existing, model_))
-      if (!gone.count(reader) && !stands_behind_anchor(reader)) {
+      if (!gone.contains(reader) && !stands_behind_anchor(reader)) {
         if (first_reader) *first_reader = reader;
         return false;
       }

@@ -40,13 +40,22 @@ class EditBackend : public BuilderBackend {
 
 namespace {
 
-/// What the node computes, as text: equal keys are equal nodes. Lengths keep names apart, which may hold anything.
+/// What the node computes, as bytes: equal keys are equal nodes. Lengths keep names apart, which may hold anything.
 std::string key_of(const std::string& op, const std::vector<Value*>& inputs, const Attributes& attributes) {
-  std::string key = op;
-  auto append = [&](const std::string& part) { key += ' ' + std::to_string(part.size()) + ':' + part; };
-  key += ' ' + std::to_string(inputs.size());
-  for (const Value* input : inputs) append(input ? input->name : std::string());
-  for (const auto& attribute : attributes) append(attribute.proto().SerializeAsString());
+  constexpr size_t kLengthOfMost = 64;  // of an input or an attribute
+  std::string key;
+  key.reserve(op.size() + kLengthOfMost * (1 + inputs.size() + attributes.size()));
+  const auto append = [&key](size_t length) { key.append(reinterpret_cast<const char*>(&length), sizeof length); };
+  (key += op) += ' ';
+  append(inputs.size());
+  for (const Value* input : inputs) {
+    append(input ? input->name.size() : 0);
+    if (input) key += input->name;
+  }
+  for (const auto& attribute : attributes) {
+    append(attribute.proto().ByteSizeLong());
+    attribute.proto().AppendToString(&key);
+  }
   return key;
 }
 
