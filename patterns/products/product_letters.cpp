@@ -171,7 +171,7 @@ void enter_operands(const Node& factors, std::vector<Value*>& operands, Facts& f
 
 }  // namespace
 
-bool is_fused_matmul(const Node& node) { return node.op() == "FusedMatMul" && node.domain() == "com.microsoft"; }
+bool is_fused_matmul(const Node& node) { return node.domain() == "com.microsoft" && node.op() == "FusedMatMul"; }
 
 bool is_transposed(const Node& product, size_t operand) {
   return product.int_attribute(operand == 0 ? "transA" : "transB", 0) != 0;

@@ -12,6 +12,7 @@
 #include "patterns/products/lettered_product.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/softmax/row_reduction.h"
+#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -98,10 +99,14 @@ std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t
 }
 
 bool is_product(const Node& node) {
-  return node.output(0) && (node.is("MatMul") || node.is("Einsum") || node.is("Gemm") || is_fused_matmul(node));
+  static constexpr OperatorSet kProducts = {"MatMul", "Einsum", "Gemm"};
+  return node.output(0) && (kProducts.has(node) || is_fused_matmul(node));
 }
 
-bool may_make_product(const Node& node) { return is_product(node) || node.is("ReduceSum") || node.is("ReduceMean"); }
+bool may_make_product(const Node& node) {
+  static constexpr OperatorSet kSums = {"ReduceSum", "ReduceMean"};
+  return is_product(node) || kSums.has(node);
+}
 
 bool may_copy_product(Value& value, Facts& facts) {
   const Node* maker = unmoved(value, facts).producer;

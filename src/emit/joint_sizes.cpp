@@ -67,14 +67,15 @@ Matched<void> check_merged_sizes(const WritingPlan& plan, const Site& site) {
   for (const Role role : {Role::kBatch, Role::kHead}) {
     const bool is_each_expanded = role == Role::kBatch && !site.batch.empty();
     if (is_each_expanded || (role == Role::kHead && plan.kv_group != 1)) continue;
-    for (const OperandView* one : views)
-      for (const OperandView* other : views) {
-        const Dim number = one->axes.size(role), size = other->axes.size(role);
-        const bool is_told = !number.is_constant() || number.is(1) || size.is_constant();
-        if (!is_told && other->axes.all_of_role(role).size() > 1)
+    std::array<Dim, 3> sizes;
+    std::ranges::transform(views, sizes.begin(), [role](const OperandView* view) { return view->axes.size(role); });
+    for (const Dim& number : sizes) {
+      if (!number.is_constant() || number.is(1)) continue;
+      for (size_t other = 0; other < views.size(); ++other)
+        if (!sizes[other].is_constant() && views[other]->axes.all_of_role(role).size() > 1)
           return missed("emit.batch", site.match.anchor,
-                        number.str() + " of one and " + size.str() + " of another of Q, K and V may broadcast");
-      }
+                        number.str() + " of one and " + sizes[other].str() + " of another of Q, K and V may broadcast");
+    }
   }
   return {};
 }

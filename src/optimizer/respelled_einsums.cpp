@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ std::optional<std::vector<int64_t>> moved_axes(std::string equation) {
   return axes;
 }
 
-bool is_of_onnx(const onnx::NodeProto& node, const char* op_type) {
+bool is_of_onnx(const onnx::NodeProto& node, std::string_view op_type) {
   return node.op_type() == op_type && is_onnx(node.domain());
 }
 

@@ -1,6 +1,7 @@
 #include "src/match/facts/fact_store.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "src/match/node_forms.h"
 #include "src/match/post_order.h"
@@ -69,8 +70,7 @@ bool all_numbers(const IntegerData& data) {
 
 }  // namespace
 
-const ValueFact& FactStore::fact(const Value& value) {
-  if (const ValueFact* known = facts_.find(value)) return *known;
+const ValueFact& FactStore::computed_from_inputs(const Value& value) {
   post_order(
       value, [&](const Value& v) { return facts_.find(v) != nullptr; },
       [&](const Value& v, int stage) { return inputs_of(v, stage); },
@@ -91,9 +91,8 @@ void FactStore::take_over(const Value& existing, const Value& made) {
   if (!own.shape) own.shape = of_made.shape;
 }
 
-const ValueFact& FactStore::computed(const Value& value) {
+const ValueFact& FactStore::leaf_or_unknown(const Value& value) {
   static const ValueFact kUnknown;
-  if (const ValueFact* known = facts_.find(value)) return *known;
   if (value.producer) return kUnknown;
   return facts_[value] = leaf(value);
 }
@@ -109,8 +108,11 @@ std::vector<const Value*> FactStore::inputs_of(const Value& value, int stage) {
   const Node& node = *value.producer;
   std::vector<const Value*> values;
   if (stage == 0) {
-    values = node.is("Loop") ? needed_for_carried(node) : std::vector<const Value*>(node.inputs.begin(), node.inputs.end());
-    std::erase_if(values, [this](const Value* input) { return !input || facts_.find(*input); });
+    const auto is_open = [this](const Value* input) { return input && !facts_.find(*input); };
+    if (node.is("Loop"))
+      std::ranges::copy_if(needed_for_carried(node), std::back_inserter(values), is_open);
+    else
+      std::ranges::copy_if(node.inputs, std::back_inserter(values), is_open);
     if (!values.empty()) return values;
   }
   if (stage > 1) return {};

@@ -75,9 +75,15 @@ class FactStore {
   FactStore(ModelGraph& view, const TensorStore& tensors) : view_(view), tensors_(tensors) {}
 
   /// Computes what VALUE's fact stands on, and the fact.
-  const ValueFact& fact(const Value& value);
+  const ValueFact& fact(const Value& value) {
+    const ValueFact* known = facts_.find(value);
+    return known ? *known : computed_from_inputs(value);
+  }
   /// The fact of a value whose own producer has been computed; an empty one otherwise.
-  const ValueFact& computed(const Value& value);
+  const ValueFact& computed(const Value& value) {
+    const ValueFact* known = facts_.find(value);
+    return known ? *known : leaf_or_unknown(value);
+  }
   LoopCopies& loop_copies() { return loop_copies_; }
   /// The shapes of what LOOP, a Loop, carries, at the beginning of each iteration.
   const CarriedShapes& carried_by(const Node& loop);
@@ -90,7 +96,11 @@ class FactStore {
   /// Contents of VALUE; null if it is not foldable or the executor cannot run what makes it.
   const Tensor* constant(const Value& value);
   /// A tensor of rank 0.
-  const Tensor* uniform(const Value& value);
+  const Tensor* uniform(const Value& value) {
+    const Tensor* known = uniforms_.find(value);
+    const Tensor& element = known ? *known : uniform_from_inputs(value);
+    return element.has_value() ? &element : nullptr;
+  }
 
   void assume_equal(const Dim& one, const Dim& other, const Node& node);
   /// Nothing is assumed from now on but EQUATIONS, which outlive the store; what nodes demand is kept.
@@ -134,6 +144,8 @@ class FactStore {
   void bind(const Value& parameter, FactStore& caller, const Value* argument);
   std::vector<const Value*> inputs_of(const Value& value, int stage);
   std::vector<const Value*> constant_inputs(const Value& value);
+  const ValueFact& computed_from_inputs(const Value& value);
+  const ValueFact& leaf_or_unknown(const Value& value);
   void compute_or_leave_open(const Node& node);
   void compute(const Node& node);
   void complete(const Value& value, ValueFact& fact);
@@ -151,6 +163,7 @@ class FactStore {
   void merge_declared(const Value& value, ValueFact& fact);
   void fold(const Value& value);
   Tensor folded(const Value& value);
+  const Tensor& uniform_from_inputs(const Value& value);
   std::vector<const Value*> uniform_inputs(const Value& value, int stage);
   void find_uniform(const Value& value);
   bool is_zero_product(const Node& node);

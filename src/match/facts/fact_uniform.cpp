@@ -62,14 +62,12 @@ std::optional<double> number_in(const Tensor* tensor) {
   return number ? std::optional(number->data<double>()[0]) : std::nullopt;
 }
 
-const Tensor* FactStore::uniform(const Value& value) {
-  if (const Tensor* known = uniforms_.find(value)) return known->has_value() ? known : nullptr;
+const Tensor& FactStore::uniform_from_inputs(const Value& value) {
   fact(value);
   post_order(
       value, [&](const Value& v) { return uniforms_.find(v) != nullptr; },
       [&](const Value& v, int stage) { return uniform_inputs(v, stage); }, [&](const Value& v) { find_uniform(v); });
-  const Tensor& element = uniforms_[value];
-  return element.has_value() ? &element : nullptr;
+  return uniforms_[value];
 }
 
 std::vector<const Value*> FactStore::uniform_inputs(const Value& value, int stage) {

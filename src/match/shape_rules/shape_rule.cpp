@@ -210,7 +210,8 @@ Shape RuleContext::broadcast(const Shape& a, const Shape& b) const {
   Shape result = longer;
   const size_t offset = longer.size() - shorter.size();
   for (size_t axis = 0; axis < shorter.size(); ++axis) {
-    result[offset + axis] = broadcast(longer[offset + axis], shorter[axis]);
+    Dim& size = result[offset + axis];
+    if (size != shorter[axis]) size = broadcast(size, shorter[axis]);
   }
   return result;
 }

@@ -35,6 +35,7 @@ bool is_unmanageable(const Dim& dim) {
 /// nullopt where a sum is among DIMS, or the product is too large to handle.
 std::optional<Dim> product_of_terms(std::span<const Dim> dims) {
   Term product{1, {}};
+  product.factors.reserve(dims.size());
   for (const Dim& dim : dims) {
     if (dim.terms().size() != 1) return std::nullopt;
     const Term& term = dim.terms()[0];
@@ -171,6 +172,7 @@ bool join_parts(std::vector<Term>& terms) {
 
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
   if (b.is(0)) return std::nullopt;
+  if (a == b) return 1;
   if (a.is_constant() && b.is_constant() && b.value() != -1) {
     return a.value() % b.value() == 0 ? std::optional<Dim>(a.value() / b.value()) : std::nullopt;
   }
