@@ -135,8 +135,17 @@ TEST(MaskContents, Sums) {
 /// The negative of what is large: 0 - inf, 0 - highest.
 TEST(MaskContents, DifferencesOfLargeNumbers) {
   EXPECT_EQ(contents("i = Log (zero) p = Neg (i) w = Where (c, p, zero) m = Sub (zero, w)"), kMinusInf);
-  EXPECT_EQ(contents("p = Neg (low) w = Where (c, p, zero) m = Sub (zero, w)"), kBoth);
+  EXPECT_EQ(contents("p = Neg (low) w = Where (c, p, zero) m = Sub (zero, w)"), kLowest)
+      << "exactly that of 0 less the largest";
   EXPECT_EQ(contents("p = Neg (small) w = Where (c, p, zero) m = Sub (zero, w)"), kNone);
+}
+
+/// A sum with 0 holds what the other operand does.
+TEST(MaskContents, SumsWithNothing) {
+  EXPECT_EQ(contents("w = Where (c, low, zero) m = Add (w, zero)"), kLowest);
+  EXPECT_EQ(contents("i = Log (zero) w = Where (c, i, zero) m = Sub (w, zero)"), kMinusInf);
+  EXPECT_EQ(contents("w = Where (c, low, zero) p = Neg (w) m = Sub (zero, p)"), kLowest);
+  EXPECT_EQ(contents("w = Where (c, low, zero) m = Add (w, small)"), kBoth);
 }
 
 /// Numbers held within bounds, whatever they were.

@@ -30,8 +30,8 @@ bool is_padded_in_front(Value& bias, Facts& facts) {
     node = canonical(*node->inputs[0], facts).producer;
   }
   if (!node || !node->is("Pad") || !node->input(1) || node->input(3)) return false;
-  const bool adds_zeros = node->string_attribute("mode", "constant") == "constant" &&
-                          (!node->input(2) || facts.uniform(*node->inputs[2]) == 0.0);
+  const bool adds_zeros =
+      node->string_attribute("mode", "constant") == "constant" && (!node->input(2) || facts.uniform(*node->inputs[2]) == 0.0);
   const IntegerData* pads = adds_zeros ? facts.integers(*node->inputs[1]) : nullptr;
   return pads && pads->values.size() == 2 * shape->size() && pads->values[axis].is_constant() && pads->values[axis].value() > 0;
 }
