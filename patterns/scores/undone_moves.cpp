@@ -22,7 +22,8 @@ class MovesUndone {
   MovesUndone(Node& last, MatchContext& context) : facts_(context.facts), inner_(last, context) {
     Node* node = &last;
     for (int step = 0; node && moves(*node) && step < kMostMoves; ++step) {
-      moves_.push_back(node);
+      const bool is_regrouped_again = !node->is("Transpose") && !moves_.empty() && !moves_.back()->is("Transpose");
+      if (!is_regrouped_again) moves_.push_back(node);
       above_ = &canonical(*node->inputs[0], facts_);
       node = above_->producer;
     }
@@ -89,7 +90,7 @@ class MovesUndone {
 
   Facts& facts_;
   InnerValues inner_;
-  std::vector<Node*> moves_;  ///< the last first
+  std::vector<Node*> moves_;  ///< the last first; of regroupings one after the other the last alone
   Value* above_ = nullptr;    ///< what the first moves
   int nodes_ = 0;
 };
