@@ -57,12 +57,14 @@ class Search {
       return {{joint->outputs[0]}};
     }
     way.clear();
+    looked_at_ = 0;
     return ways_behind(node, way);
   }
 
   /// The same of NODE behind WAY.
   WaysBack ways_behind(Node& node, std::vector<Node*>& way) {
-    if (way.size() == kMaxRoundTrip || !may_be_copy(node) || (way.empty() && takes_back_alone(node))) return {{}, false};
+    const bool is_too_far = way.size() == kMaxRoundTrip || ++looked_at_ > kMaxReaderSteps;
+    if (is_too_far || !may_be_copy(node) || (way.empty() && takes_back_alone(node))) return {{}, false};
     Value* made = node.is("Split") ? only_output(node) : node.output(0);
     if (!made) return {{}, false};
     way.push_back(&node);
@@ -137,7 +139,11 @@ class Search {
       if (!use.node) return {};
       readers.push_back(use.node);
     }
-    const auto is_reader = [&readers](const Node* node) { return std::ranges::find(readers, node) != readers.end(); };
+    std::ranges::sort(readers, {}, &Node::id);
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());  // NOLINT(modernize-use-ranges)
+    const auto is_reader = [&readers](const Node* node) {
+      return node && std::ranges::binary_search(readers, node->id, {}, &Node::id);
+    };
     const auto is_told = [&](const Node& node) {
       return is_reader(&node) || (node.input(0) && is_reader(node.input(0)->producer));
     };
@@ -226,6 +232,7 @@ class Search {
   std::vector<Value*> copies_;
   std::unordered_set<const Node*> makers_;  ///< of copies
   Readers found_;
+  int looked_at_ = 0;  ///< nodes, below one reader
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
-#include "patterns/scores/squared_distance.h"
+#include "patterns/products/squared_distance.h"
 
 namespace attn_opt {
 namespace {

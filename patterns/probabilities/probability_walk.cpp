@@ -4,15 +4,14 @@
 //   Reshape, Flatten, (Un)squeeze of the leading axes, or of rows in front of all others
 //   Mul, Div, Where with 0 of whole rows, or of keys of all rows alike, Add, Sub of other weights (linear_steps.h)
 //   Slice, Split, Gather, Pad that cut off sinks (cut_columns.h), or pick rows, heads or batch elements (selected_scores.h)
-//   Pad, Gather, Concat of the keys, as of those of V (moved_keys.h)
-//   Slice, Split into parts that have products of their own (segmented_product.h)    any layout at the product (parted_axes.h)
+//   Pad, Gather, Concat of the keys, as of those of V (moved_keys.h)           any layout at the product (parted_axes.h)
+//   Slice, Split into parts that have products of their own (segmented_product.h)
 #include "patterns/probabilities/probability_walk.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "attn_opt/canonical.h"
-#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
 #include "patterns/probabilities/branches.h"
@@ -127,6 +126,9 @@ class ProbabilityWalker {
   }
 
   bool has_keys_last() const { return keys_ < 2 && walk_.perm.empty(); }  ///< or queries behind them
+  std::optional<Cut> cut_here(const Node& node) const {
+    return columns_cut_off(node, keys_from_last().value_or(keys_), facts_);
+  }
   /// Where the keys lie, also where axes have moved.
   std::optional<size_t> keys_wherever() const {
     if (walk_.perm.empty()) return walk_.transposed && keys_ < 2 ? 1 - keys_ : keys_;
@@ -239,8 +241,7 @@ class ProbabilityWalker {
     for (const Reader& reader : readers.all) {
       if (!reader.node || reader.node->graph != value_->graph || reader.reads_type_alone()) continue;
       if (!is_on_the_way(*reader.node) && !multiplies(*reader.node, *reader.read, facts_) &&
-          !(readers.only_one() && (columns_cut_off(*reader.node, keys_from_last().value_or(keys_), facts_) ||
-                                   (reader.input == 0 && axis_picked_by(*reader.node)))))
+          !(readers.only_one() && (cut_here(*reader.node) || (reader.input == 0 && axis_picked_by(*reader.node)))))
         continue;
       if (const auto product = here.product_at_end(reader, readers)) ways.push_back({reader, *product});
       candidates.push_back(reader);
@@ -275,8 +276,7 @@ class ProbabilityWalker {
       if (reader.node && quantizes(*reader.node) && is_multiplied_quantized(*reader.node->outputs[0]))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
     const Node* unread = unread_weights(*value_, context_);
-    // Another reader than was followed may change it; what divides behind a product is this softmax, taken for another there.
-    if (!unread) unread = unread_weights(*softmax_, context_);
+    if (!unread) unread = unread_weights(*softmax_, context_);  // another reader than was followed may change it
     if (!unread && divided_late_) unread = readers.all.empty() ? divided_late_ : readers.all.back().node;
     if (unread && !facts_.shape(*value_))
       return missed("softmax.unknown-rank", unread, "the rank of '" + value_->name + "' is not known", walk_.peeled);
@@ -353,8 +353,8 @@ class ProbabilityWalker {
       const std::vector<int64_t> perm = permutation(node, facts_);
       if (!next && perm.size() >= 2 && moves_axes(perm, perm.size())) next = node.outputs[0];
       if (!next) return missed("probabilities.transpose", &node, "more than a swap of queries and keys", walk_.peeled);
-    } else if (const auto cut = columns_cut_off(node, keys_from_last().value_or(keys_), facts_)) {
-      if (!walk_.perm.empty() || walk_.guard || !are_alike_for_keys(walk_.steps, keys_, facts_))
+    } else if (const auto cut = cut_here(node)) {
+      if (!walk_.perm.empty() || walk_.guard || walk_.has_turned_steps() || !are_alike_for_keys(walk_.steps, keys_, facts_))
         return missed("probabilities.operator", &node, "columns cut off probabilities that were changed", walk_.peeled);
       walk_.sinks = cut->columns.with(walk_.sinks.value_or(CutColumns()));
       next = cut->rest;

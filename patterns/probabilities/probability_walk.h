@@ -53,6 +53,8 @@ struct ProbabilityWalk {
   std::optional<CutColumns> sinks;  ///< were cut off on the way
   std::vector<std::string> peeled;
 
+  /// True if where the keys of a step lie depends on whether it stands above a swap.
+  bool has_turned_steps() const { return transposed && !steps.empty(); }
   /// What others read is kept by the last site of a softmax alone: at the ones before it, the softmax is still there for them.
   bool is_last_product() const { return product == products.back(); }
   /// The model's node that makes Y, or what V's product is added up to.

@@ -1,7 +1,6 @@
 // Operators that leave elements by their places alone, and have others in the place of the rest.
 //
 //   Trilu(a)  =>  Trilu(true) ? a : 0      Scatter(a, places, number)  =>  Scatter(false, places, true) ? number : a
-//   ScatterND(a, places, a[places] + b)  =>  a + Pad(b), where the places are those from one on along each axis
 #pragma once
 
 #include <optional>
@@ -16,9 +15,5 @@ bool lays_over(const Node& node);
 
 /// Where NODE, which lays_over(), leaves its input, by booleans made above READER; nullopt where shapes are not known.
 std::optional<Literal> left_by(const Node& node, Node& reader, MatchContext& context);
-
-/// The sum, made above NODE, that NODE is where it writes a sum of a part of its input over that part, as PyTorch spells
-/// a[:, :, 1:, 1:] += b; null if it does anything else.
-Value* summed_in_place(Node& node, MatchContext& context);
 
 }  // namespace attn_opt

@@ -13,9 +13,9 @@
 #include "patterns/products/joined_product.h"
 #include "patterns/products/product_equation.h"
 #include "patterns/products/products.h"
+#include "patterns/products/squared_distance.h"
 #include "patterns/scaled_values.h"
 #include "patterns/scores/form_reader.h"
-#include "patterns/scores/squared_distance.h"
 
 namespace attn_opt {
 namespace {

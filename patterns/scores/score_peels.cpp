@@ -12,8 +12,9 @@
 //                           (parted_frame.h)
 //   Conv                    of single points, as a product (pointwise_convolution.h)
 //   Slice, Split, Gather    of some rows, keys or heads (selected_scores.h)
-//   Trilu, Scatter*         as masks (form_reader.h)
+//   Trilu, Scatter*         as masks (form_reader.h)           ScatterND   of sums of a part (sum_in_place.h)
 //   If                      of branches that mask them (branch_scores.h)
+//   Reshape, Transpose      that undo others above, with what is elementwise in between (undone_moves.h)
 #include <cmath>
 #include <span>
 
@@ -22,6 +23,7 @@
 #include "patterns/products/parted_frame.h"
 #include "patterns/products/parted_scores.h"
 #include "patterns/products/pointwise_convolution.h"
+#include "patterns/products/squared_distance.h"
 #include "patterns/readers.h"
 #include "patterns/scores/branch_scores.h"
 #include "patterns/scores/exponential_ratio.h"
@@ -35,7 +37,7 @@
 #include "patterns/scores/score_bounds.h"
 #include "patterns/scores/selected_scores.h"
 #include "patterns/scores/sink_peels.h"
-#include "patterns/scores/squared_distance.h"
+#include "patterns/scores/sum_in_place.h"
 #include "src/match/permutation.h"
 
 namespace attn_opt {

@@ -201,6 +201,9 @@ class ScoreWalker {
     Value* undone = with_moves_undone(node, static_cast<size_t>(axis_of_keys(walk, shape->size())), context_);
     if (!undone) return found;
     auto unmoved = this->walk(step(walk, *undone, node.op() + "(undone)"));
+    const Node* stop = unmoved ? nullptr : unmoved.error().node;
+    const bool is_of_model = stop && stop->placement != Placement::kUnplaced;
+    if (!unmoved && is_of_model) return tl::unexpected<Miss>(deeper(found.error(), unmoved.error()));
     return unmoved ? std::move(unmoved) : std::move(found);
   }
 

@@ -13,7 +13,7 @@ namespace attn_opt {
 namespace {
 
 constexpr int kMostMoves = 6;
-constexpr int kMostElementwise = 12;
+constexpr int kMostValues = 12;
 
 bool moves(const Node& node) { return node.is("Transpose") || has(node, Trait::kRegroups); }
 
@@ -52,7 +52,7 @@ class MovesUndone {
   Value* without(Value& value) {
     const MaybeShape shape = facts_.shape(value);
     Node* node = value.producer;
-    if (!shape || !node || ++nodes_ > kMostElementwise) return nullptr;
+    if (!shape || !node || ++values_ > kMostValues) return nullptr;
     if (moves(*node)) {
       Value* back = moved(&value);
       Value* before = back ? &canonical(*back, facts_) : nullptr;
@@ -81,9 +81,12 @@ class MovesUndone {
 
   /// OPERAND of what has SHAPE, moved; null where that is not known.
   Value* beside(Value& operand, const Shape& shape) {
-    if (facts_.uniform(operand)) return &operand;
+    const DataType type = facts_.type(operand);
+    const auto number = is_floating(type) ? facts_.uniform(operand) : std::nullopt;
+    if (number) return inner_.build().scalar(*number, type);
     const MaybeShape own = facts_.shape(operand);
     if (!own) return nullptr;
+    if (own->empty()) return &operand;
     Value* whole = *own == shape ? &operand : inner_.shaped("Expand", &operand, shape, *above_);
     return whole ? moved(whole) : nullptr;
   }
@@ -92,7 +95,7 @@ class MovesUndone {
   InnerValues inner_;
   std::vector<Node*> moves_;  ///< the last first; of regroupings one after the other the last alone
   Value* above_ = nullptr;    ///< what the first moves
-  int nodes_ = 0;
+  int values_ = 0;            ///< looked at
 };
 
 }  // namespace

@@ -139,7 +139,9 @@ class BlockReader {
     const auto part = part_of_product(*at.value, reader_, context_);
     if (!part || !part->values || !is_product(*part->product)) return std::nullopt;
     Value* product = InnerValues(reader_, context_).again(*part->product, part->operand, part->values);
-    RowReduction whole{product, std::vector<int>(facts_.shape(*product).known().size(), -1), nullptr};
+    const MaybeShape shape = facts_.shape(*product);
+    if (!shape || part->axes.size() != at.axes.size()) return std::nullopt;
+    RowReduction whole{product, std::vector<int>(shape->size(), -1), nullptr};
     for (size_t axis = 0; axis < part->axes.size(); ++axis) whole.axes[static_cast<size_t>(part->axes[axis])] = at.axes[axis];
     return terms_in(whole);
   }
@@ -187,11 +189,16 @@ class BlockReader {
 
   /// True if columns of what PRODUCT makes are those of ones beside V: these are cut off before anything is read of it.
   bool has_ones(const Node& product) {
-    return std::ranges::any_of(readers_of(*product.outputs[0], facts_).all, [&](const Reader& reader) {
-      const bool may_cut = reader.node && cuts_out(*reader.node) && reader.node->output(0);
-      const auto part = may_cut ? part_of_product(*reader.node->outputs[0], reader_, context_) : std::nullopt;
-      return part && !part->values;
-    });
+    const auto may_hold_ones = [&](Value* operand) {
+      const Node* maker = operand ? before_moves(*operand, facts_).value->producer : nullptr;
+      return maker && (maker->is("Concat") || maker->is("Pad") || maker->is("Expand"));
+    };
+    return std::ranges::any_of(product.inputs, may_hold_ones) &&
+           std::ranges::any_of(readers_of(*product.outputs[0], facts_).all, [&](const Reader& reader) {
+             const bool may_cut = reader.node && cuts_out(*reader.node) && reader.node->output(0);
+             const auto part = may_cut ? part_of_product(*reader.node->outputs[0], reader_, context_) : std::nullopt;
+             return part && !part->values;
+           });
   }
 
   /// W V in any order of their axes.

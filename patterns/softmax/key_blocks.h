@@ -8,6 +8,8 @@
 //
 // Whatever is added up is a sum of exp(S1) V1, exp(S2) V2, ..., each times a number for each row (row_numbers.h). It is the
 // attention over all keys if each of these is 1 / (sum(exp(S1)) + sum(exp(S2)) + ...), by the algebra of ratios (row_ratio.h).
+//
+// A product with V and ones side by side that is cut again is the product with V, and such a sum.
 #pragma once
 
 #include <optional>

@@ -109,7 +109,9 @@ size_t RowNumbers::unknown(Kind kind, const RowReduction& at) {
 
 /// The unknown that the sum of exp() of so many TIMES the SCORES is, in whatever words these are, and however they lie.
 size_t RowNumbers::sum_of(const RowReduction& scores, double times) {
-  const RowReduction source = source_of(scores);
+  RowReduction source = source_of(scores);
+  // An axis that the keys were given by repetition counts as often as it has elements.
+  if (!has_keys(source)) source = {&before_float_casts(*scores.value, facts_), scores.axes, nullptr};
   const LinearTerms terms = linear_terms_of(*source.value, times, facts_);
   const auto is_same = [&](const Unknown& other) {
     return other.kind == Kind::kSum && other.axes == source.axes && are_same_terms(other.terms, terms);

@@ -17,19 +17,22 @@ double least_of(const MaskContents& contents, double coefficient) {
   return std::min(coefficient * contents.least, coefficient * contents.greatest);
 }
 
-/// True if a Pad, perhaps moved by Transposes, puts zeros in front of what BIAS has along its last axis.
+/// True if a Pad that a description made, perhaps moved by Transposes, puts zeros in front of what BIAS has along its last
+/// axis.
 bool is_padded_in_front(Value& bias, Facts& facts) {
   const MaybeShape shape = facts.shape(bias);
   if (!shape || shape->empty()) return false;
   size_t axis = shape->size() - 1;
   const Node* node = canonical(bias, facts).producer;
-  while (node && node->is("Transpose")) {
+  constexpr int kMostMoves = 8;
+  for (int step = 0; node && node->is("Transpose") && step < kMostMoves; ++step) {
     const std::vector<int64_t> perm = permutation(*node, shape->size());
     if (perm.empty()) return false;
     axis = static_cast<size_t>(perm[axis]);
     node = canonical(*node->inputs[0], facts).producer;
   }
-  if (!node || !node->is("Pad") || !node->input(1) || node->input(3)) return false;
+  const bool is_made_here = node && node->output(0) && node->output(0)->is_new;  // what the model makes is drawn as a mask
+  if (!is_made_here || !node->is("Pad") || !node->input(1) || node->input(3)) return false;
   const bool adds_zeros =
       node->string_attribute("mode", "constant") == "constant" && (!node->input(2) || facts.uniform(*node->inputs[2]) == 0.0);
   const IntegerData* pads = adds_zeros ? facts.integers(*node->inputs[1]) : nullptr;

@@ -21,7 +21,8 @@ bool may_leave_type_lowered(const ScoreTerm& term, const MaskContents& contents,
 
 /// True if TERM keeps the first key of every row.
 bool keeps_first_key(const ScoreTerm& term);
-/// True if TERM is 0 for the first key of every row: it keeps_first_key(), or a Pad puts zeros in front of the others' bias.
+/// True if TERM takes nothing off the first key of any row: it keeps_first_key(), or a Pad puts zeros in front of the others'
+/// bias.
 bool is_zero_at_first_key(const ScoreTerm& term, Facts& facts);
 /// The type whose range the scores, with masks added, have on their way to the softmax.
 DataType range_of_scores(const Sdpa& sdpa);

@@ -1,6 +1,7 @@
 #include "src/match/positions/written_region.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "attn_opt/canonical.h"
 #include "src/match/node_forms.h"
@@ -16,7 +17,8 @@ std::optional<Shape> start_of_grid(const Tensor& constant) {
   if (constant.type() != onnx::TensorProto::INT64 || constant.size() == 0) return std::nullopt;
   const int64_t* index = constant.data<int64_t>().data();
   const Dims first(index, index + sizes.size());
-  if (std::ranges::any_of(first, [](int64_t start) { return start < 0; })) return std::nullopt;
+  for (size_t axis = 0; axis < first.size(); ++axis)
+    if (first[axis] < 0 || first[axis] > std::numeric_limits<int64_t>::max() - sizes[axis]) return std::nullopt;
   Dims at = first;
   for (int64_t element = element_count(sizes); element-- > 0;) {
     for (const int64_t expected : at)
@@ -67,8 +69,9 @@ std::optional<Shape> start_along_all(Value& indices, const Shape& shape, Facts& 
 }  // namespace
 
 std::optional<WrittenRegion> written_region(const Node& node, Facts& facts) {
-  if (!node.is("ScatterND") || node.string_attribute("reduction", "none") != "none" || node.inputs.size() != 3)
-    return std::nullopt;
+  const bool writes = node.is("ScatterND") && node.input(0) && node.input(1) && node.input(2) &&
+                      node.string_attribute("reduction", "none") == "none";
+  if (!writes) return std::nullopt;
   const MaybeShape data = facts.shape(*node.inputs[0]), indices = facts.shape(*node.inputs[1]),
                    updates = facts.shape(*node.inputs[2]);
   if (!data || !updates || !indices || data->empty() || updates->size() != data->size() || indices->empty())

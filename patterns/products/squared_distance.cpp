@@ -1,4 +1,4 @@
-#include "patterns/scores/squared_distance.h"
+#include "patterns/products/squared_distance.h"
 
 #include <algorithm>
 
