@@ -205,12 +205,14 @@ class Writer {
     });
   }
 
-  /// ADDEND with NUMBER, as numbers of which each is 0 or a fill; nullopt if it is something else.
+  /// ADDEND with NUMBER, as numbers of which each is 0 or a fill, and not all are fills: beside one that is, the scores are
+  /// rounded as the model rounds them. Nullopt if it is something else.
   std::optional<ScoreForm> mask_with(double number, const Addend& addend) {
     const auto numbers = reader_.numbers({&addend, 1});
     auto mask = numbers && numbers->size() > 1 ? sum(*numbers, number_form(number)) : std::nullopt;
     const auto is_part = [](const ScoreCase& one) { return one.number == 0 || one.number <= kHighestMaskFill; };
-    return mask && std::ranges::all_of(*mask, is_part) ? mask : std::nullopt;
+    const auto keeps = [](const ScoreCase& one) { return one.number == 0; };
+    return mask && std::ranges::all_of(*mask, is_part) && std::ranges::any_of(*mask, keeps) ? mask : std::nullopt;
   }
 
   /// s + m * 1e4 - 1e4  =>  s + (m ? 0 : -1e4): a number that all cases add makes a mask of one of what else they add.

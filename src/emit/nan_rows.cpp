@@ -20,7 +20,8 @@ bool writes_nan_guard(const Sdpa& sdpa, const AcceptedAssumptions& accepted, con
   const auto is_added = [](const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias || term.is_added; };
   const bool is_of_guard_alone = sdpa.hides_nan && !sdpa.less_largest_of_all && std::ranges::all_of(sdpa.terms, is_added) &&
                                  std::ranges::count(sdpa.preconditions, kScoresFinite, &Precondition::id) == 1;
-  return is_of_guard_alone && !accepted.accepts(kScoresFinite) && accepted.refinements &&
+  // What is NaN in the model's scores alone does not show behind the node.
+  return is_of_guard_alone && !sdpa.infinity_makes_nan && !accepted.accepts(kScoresFinite) && accepted.refinements &&
          site.target.family == OperatorFamily::kOnnx && !sdpa.probabilities && overflows_alike(sdpa);
 }
 
