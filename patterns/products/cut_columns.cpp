@@ -7,9 +7,11 @@
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
+#include "patterns/probabilities/part_moves.h"
 #include "patterns/products/product_equation.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
+#include "patterns/readers.h"
 #include "patterns/regrouped_axis.h"
 #include "patterns/scores/form_reader.h"
 #include "src/match/cut_range.h"
@@ -218,6 +220,19 @@ std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchCont
     found.axes.push_back(result.at[static_cast<size_t>(at + (lies_behind ? 1 : 0))]);
   }
   return found;
+}
+
+bool has_ones_cut_off(const Node& product, Node& reader, MatchContext& context) {
+  const auto may_hold_ones = [&](Value* operand) {
+    const Node* maker = operand ? before_moves(*operand, context.facts).value->producer : nullptr;
+    return maker && (maker->is("Concat") || maker->is("Pad") || maker->is("Expand"));
+  };
+  if (std::ranges::none_of(product.inputs, may_hold_ones)) return false;
+  return std::ranges::any_of(readers_of(*product.outputs[0], context.facts).all, [&](const Reader& other) {
+    const bool may_cut_off = other.node && cuts_out(*other.node) && other.node->output(0);
+    const auto part = may_cut_off ? part_of_product(*other.node->outputs[0], reader, context) : std::nullopt;
+    return part && !part->values;
+  });
 }
 
 std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts) {

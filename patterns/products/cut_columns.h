@@ -49,6 +49,9 @@ struct ProductPart {
 /// Nullopt if it is none. What is made for it stands above READER.
 std::optional<ProductPart> part_of_product(Value& value, Node& reader, MatchContext& context);
 
+/// True if something reads a part of PRODUCT that is one with ones. What is made for it stands above READER.
+bool has_ones_cut_off(const Node& product, Node& reader, MatchContext& context);
+
 /// What NODE, a Pad, adds at each end of the axis KEYS before the last, and nowhere else; less than 0: it cuts off. Nullopt if
 /// that is not known.
 std::optional<CutColumns> padded_columns(const Node& node, size_t keys, Facts& facts);

@@ -17,7 +17,6 @@
 #include "patterns/products/product_equation.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
-#include "patterns/readers.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/softmax/row_numbers.h"
 #include "src/match/cut_range.h"
@@ -187,23 +186,10 @@ class BlockReader {
     return terms;
   }
 
-  /// True if columns of what PRODUCT makes are those of ones beside V: these are cut off before anything is read of it.
-  bool has_ones(const Node& product) {
-    const auto may_hold_ones = [&](Value* operand) {
-      const Node* maker = operand ? before_moves(*operand, facts_).value->producer : nullptr;
-      return maker && (maker->is("Concat") || maker->is("Pad") || maker->is("Expand"));
-    };
-    return std::ranges::any_of(product.inputs, may_hold_ones) &&
-           std::ranges::any_of(readers_of(*product.outputs[0], facts_).all, [&](const Reader& reader) {
-             const bool may_cut = reader.node && cuts_out(*reader.node) && reader.node->output(0);
-             const auto part = may_cut ? part_of_product(*reader.node->outputs[0], reader_, context_) : std::nullopt;
-             return part && !part->values;
-           });
-  }
-
   /// W V in any order of their axes.
   BlockTerms product(Node& node, const RowReduction& at) {
-    if (has_ones(node)) return std::nullopt;
+    // Its columns are cut off before anything is read of it.
+    if (has_ones_cut_off(node, reader_, context_)) return std::nullopt;
     const auto read = equation_of(node, context_);
     const auto factor = factor_of_sum(node, facts_);
     if (!read || !factor || read->result.size() != at.axes.size() || has_letter(read->result, kUnitAxis)) return std::nullopt;
