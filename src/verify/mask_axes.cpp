@@ -26,10 +26,9 @@ bool is_part_of(const ScoreTerm& term, const Value& value) {
 size_t keys_from_last(const ScoreTerm& term, const Shape& shape) {
   size_t from_last = 0;
   for (const Value* value = term.value; value && value->is_new && value->producer; value = value->producer->input(0)) {
-    if (value->producer->is("Reshape") && !term.frame.empty()) {
-      const auto keys = std::find(shape.rbegin(), shape.rend(), term.frame.back());
-      if (keys != shape.rend()) return static_cast<size_t>(keys - shape.rbegin());
-    }
+    if (value->producer->is("Reshape") && !term.frame.empty())
+      for (size_t axis = 0; axis < shape.size(); ++axis)
+        if (shape[shape.size() - 1 - axis] == term.frame.back()) return axis;
     if (!value->producer->is("Transpose")) continue;
     const auto* perm = value->producer->ints_attribute("perm");
     if (!perm || static_cast<int>(from_last) >= perm->size()) continue;
