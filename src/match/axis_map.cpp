@@ -110,7 +110,8 @@ std::optional<AxisMap> AxisMap::regrouped(const Shape& shape) const {
 }
 
 std::optional<AxisMap> AxisMap::before_expand(const Shape& before, const Shape& after) const {
-  if (before.size() > after.size()) return std::nullopt;
+  // A Transpose of another rank than its input's leaves a map that is none of the value's.
+  if (before.size() > after.size() || after.size() != rank()) return std::nullopt;
   AxisMap map;
   map.factors_ = factors_;
   map.axes_.reserve(before.size(), axes_.factors().size());
@@ -128,7 +129,7 @@ std::optional<AxisMap> AxisMap::before_expand(const Shape& before, const Shape& 
 
 std::optional<AxisMap> AxisMap::with_size(Role role, size_t axis, const Dim& size) const {
   const std::vector<int> own = of_role(role);
-  if (own.size() != 1 || !std::ranges::equal(own, axes_.axis(axis))) return std::nullopt;
+  if (own.size() != 1 || axis >= rank() || !std::ranges::equal(own, axes_.axis(axis))) return std::nullopt;
   AxisMap map = *this;
   map.factors_[own[0]].size = size;
   return map;

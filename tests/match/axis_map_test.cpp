@@ -122,6 +122,7 @@ TEST(AxisMap, ExpandOfNewAxesAndOfOtherRoles) {
   EXPECT_FALSE(batch->repeats_interleave()) << "it is not heads that are repeated";
   EXPECT_EQ(text(heads().before_expand({kB, 2, kS, 64}, {kB, 8, kS, 64})), "none") << "no Expand does that";
   EXPECT_EQ(text(heads().before_expand({1, kB, 8, kS, 64}, {kB, 8, kS, 64})), "none");
+  EXPECT_EQ(text(heads().before_expand({kB, 2, 1, kS, 64}, {kB, 2, 4, kS, 64})), "none") << "of another rank than the map";
 }
 
 TEST(AxisMap, RowsOfAPart) {
