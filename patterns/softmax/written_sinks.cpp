@@ -162,8 +162,10 @@ Value* column_of(const AddedToSum& added, const Lowering& lowering, const Summed
   InnerValues inner(reader, context);
   const double number = column->number + added.raised;
   const DataType type = column->value ? context.facts.type(*column->value) : rows.type;
-  if (!column->value)
-    return inner.build().constant(Tensor::of<double>(Dims(rows.rank, 1), std::vector{number}).cast(type).value());
+  if (!column->value) {
+    const auto constant = Tensor::of<double>(Dims(rows.rank, 1), std::vector{number}).cast(type);
+    return constant ? inner.build().constant(*constant) : nullptr;  // scores of no type have none
+  }
   Value* placed = placed_among(rows, *column->value, added.axes, reader, context);
   return placed && added.raised != 0 ? inner.sum(placed, inner.build().scalar(added.raised, type)) : placed;
 }
