@@ -210,7 +210,7 @@ class Run {
     line.preconditions = emission->preconditions;
     draw(*emission, site.match, line);
     set_heads(site.match.sdpa, emission->kv_group, line);
-    if (site.match.is_target_form && !site.match.breaks_target && emission->attention->is("Attention") &&
+    if (site.match.is_target_form && !site.match.breaks_target && emission->writes("Attention") &&
         emission->kv_group <= site.match.kv_group && emission->has_past == site.match.has_past)
       return refuse(line, {"site.nothing-gained", site.match.anchor, "the node would be written as it is", line.peeled});
     for (const Precondition& precondition : line.preconditions)

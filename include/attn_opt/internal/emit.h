@@ -32,9 +32,11 @@ struct Emission {
   /// Of a node whose inputs are others: Q, K, V, mask, past_key, past_value and lengths as it is given them; null: omitted.
   std::vector<Value*> attention_inputs = {};
 
+  /// False for a call of a local function as well, which has no node of attention.
+  bool writes(const char* op) const { return attention && attention->is(op); }
   /// Q, K, V, mask, past_key, past_value and lengths, in this order and as far as there are any; null: omitted.
   std::vector<Value*> given() const {
-    const bool are_its_own = attention && attention->is("Attention");
+    const bool are_its_own = writes("Attention");
     return are_its_own ? std::vector<Value*>(attention->inputs.begin(), attention->inputs.end()) : attention_inputs;
   }
 };
