@@ -22,9 +22,9 @@ class MaskWriter {
     Value& mask = *masking.padding;
     const MaybeShape shape = facts_.shape(mask);
     if (!shape) return missed("contrib.mask-form", &node_, "the rank of '" + mask.name + "' is not known");
+    if (shape->empty() || shape->size() > 3) return missed("contrib.mask-form", &node_, "a mask " + to_string(*shape));
     if (shape->size() == 1) return within_lengths(mask, (*shape)[0], masking.knows_ends_and_starts);
     if (shape->size() == 2 && (*shape)[1].is(1) && masking.knows_no_mask) return nullptr;
-    if (shape->size() > 3) return missed("contrib.mask-form", &node_, "a mask " + to_string(*shape));
     Value* keep = positive(mask);
     if (shape->size() == 3) return over_scores(inner_.unsqueezed(keep, {1}));
     if (masking.knows_no_mask) keep = or_of_one_column(keep, mask, (*shape)[1]);
