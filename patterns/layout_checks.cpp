@@ -95,7 +95,7 @@ std::optional<size_t> axis_in_moved(Value& value, size_t behind, Value& made, Fa
   std::vector<const Node*> moves;  // last first
   const Value& first = canonical(value, facts);
   for (Value* seen = &canonical(made, facts); seen != &first; seen = &canonical(*moves.back()->inputs[0], facts)) {
-    const bool is_moved = seen->producer && (seen->producer->is("Transpose") || has(*seen->producer, Trait::kRegroups));
+    const bool is_moved = seen->producer && has(*seen->producer, Trait::kKeepsAll);
     if (!is_moved || moves.size() == kMaxTogether) return std::nullopt;
     moves.push_back(seen->producer);
   }

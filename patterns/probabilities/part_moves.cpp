@@ -74,6 +74,4 @@ Untransposed before_moves(Value& value, Facts& facts) {
   return seen;
 }
 
-bool may_move(const Node& node) { return node.is("Transpose") || has(node, Trait::kRegroups); }
-
 }  // namespace attn_opt

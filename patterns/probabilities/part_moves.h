@@ -7,9 +7,6 @@
 
 namespace attn_opt {
 
-/// True for what moves axes, or adds or leaves out such of size 1.
-bool may_move(const Node& node);
-
 /// VALUE before Transposes, and what adds or leaves out axes of size 1.
 Untransposed before_moves(Value& value, Facts& facts);
 

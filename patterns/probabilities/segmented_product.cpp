@@ -107,7 +107,7 @@ class SegmentReader {
     Value* made = &value;
     for (int step = 0; step < kMaxTogether; ++step) {
       const Readers readers = readers_of(*made, facts_);
-      if (!readers.only_one() || !readers.all[0].node || !may_move(*readers.all[0].node)) break;
+      if (!readers.only_one() || !readers.all[0].node || !has(*readers.all[0].node, Trait::kKeepsAll)) break;
       made = readers.all[0].node->outputs[0];
     }
     return *made;
@@ -160,7 +160,7 @@ class SegmentReader {
     std::vector<PartMade> products;
     for (const Reader& reader : readers.all) {
       const bool is_here = reader.node && reader.node->graph == probabilities_.graph;
-      const bool moves = is_here && may_move(*reader.node);
+      const bool moves = is_here && has(*reader.node, Trait::kKeepsAll);
       Node* node = moves ? only_reader(*reader.node->outputs[0]) : is_here ? reader.node : nullptr;
       const auto product = product_by(node);
       others_read_ |= !product;

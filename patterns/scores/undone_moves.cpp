@@ -15,13 +15,11 @@ namespace {
 constexpr int kMostMoves = 6;
 constexpr int kMostValues = 12;
 
-bool moves(const Node& node) { return node.is("Transpose") || has(node, Trait::kRegroups); }
-
 class MovesUndone {
  public:
   MovesUndone(Node& last, MatchContext& context) : facts_(context.facts), inner_(last, context) {
     Node* node = &last;
-    for (int step = 0; node && moves(*node) && step < kMostMoves; ++step) {
+    for (int step = 0; node && has(*node, Trait::kKeepsAll) && step < kMostMoves; ++step) {
       const bool is_regrouped_again = !node->is("Transpose") && !moves_.empty() && !moves_.back()->is("Transpose");
       if (!is_regrouped_again) moves_.push_back(node);
       above_ = &canonical(*node->inputs[0], facts_);
@@ -53,7 +51,7 @@ class MovesUndone {
     const MaybeShape shape = facts_.shape(value);
     Node* node = value.producer;
     if (!shape || !node || ++values_ > kMostValues) return nullptr;
-    if (moves(*node)) {
+    if (has(*node, Trait::kKeepsAll)) {
       Value* back = moved(&value);
       Value* before = back ? &canonical(*back, facts_) : nullptr;
       return before && before->producer && before->producer->placement != Placement::kUnplaced ? before : nullptr;

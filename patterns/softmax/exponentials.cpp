@@ -49,9 +49,6 @@ bool adds_unit_axes(const Node& node, Facts& facts) {
   return before && after && after->size() > before->size() && unit_moves(*before, *after);
 }
 
-/// True for what gives the elements of exponentials other places or axes: exp() of what they are of, moved so.
-bool moves_exponentials(const Node& node) { return node.is("Transpose") || has(node, Trait::kRegroups); }
-
 bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
@@ -59,7 +56,7 @@ bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
   const auto is_factor = [&](int input) {
     return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
   };
-  if (power_of_first(*node, facts) != 0 || moves_exponentials(*node)) return is_factor(0);
+  if (power_of_first(*node, facts) != 0 || has(*node, Trait::kKeepsAll)) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
   if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], facts)))) return true;
@@ -78,7 +75,7 @@ class ExponentReader {
     if (!is_product_of_exponentials(value, facts_, kMaxFactors)) return std::nullopt;
     const Node& node = *canonical(value, facts_).producer;
     if (const auto log = log_of_base(node, facts_)) return Exponent{&exponent_input(node), *log};
-    if (moves_exponentials(node)) {
+    if (has(node, Trait::kKeepsAll)) {
       auto before = of(*node.inputs[0]);
       if (before) before->value = InnerValues(reader_, context_).again(node, 0, before->value);
       return before;

@@ -84,7 +84,7 @@ std::optional<Placed> before_regroupings(const Node& node, const Placed& after, 
   return std::nullopt;
 }
 
-bool is_move(const Node& node) { return node.is("Transpose") || node.is("Expand") || has(node, Trait::kRegroups); }
+bool is_move(const Node& node) { return node.is("Expand") || has(node, Trait::kKeepsAll); }
 
 /// AFTER, what NODE, a move, makes, before that and perhaps others above it; nullopt if axes cannot be told.
 std::optional<Placed> before_move(const Node& node, const Placed& after, Facts& facts) {
