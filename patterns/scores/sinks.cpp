@@ -20,13 +20,19 @@ constexpr double kFarFromFills = 100;
 class Padding {
  public:
   Padding(const SinkColumns& columns, Node& reader, MatchContext& context)
-      : columns_(columns), inner_(reader, context), facts_(context.facts) {}
+      : columns_(columns), reader_(reader), inner_(reader, context), facts_(context.facts) {}
 
   InnerValues& inner() { return inner_; }
 
-  /// VALUE with as many more entries along AXIS as there are sinks, which are NUMBER.
-  Value* widened(Value& value, size_t axis, int64_t number = 0) {
-    return padded(value, axis, inner_.build().ints({columns_.count}), columns_.in_front, number);
+  /// VALUE with as many more entries along AXIS as there are sinks, which are 0.
+  Value* widened(Value& value, size_t axis) { return widened(value, axis, nullptr); }
+
+  /// The same of sinks that are 1. Miss: "scores.sinks", of a value whose type is not known.
+  Matched<Value*> widened_by_ones(Value& value, size_t axis) {
+    const DataType type = facts_.type(value);
+    if (type == onnx::TensorProto::UNDEFINED)
+      return missed("scores.sinks", &reader_, "beside '" + value.name + "', whose type is not known");
+    return widened(value, axis, inner_.number(1, type));
   }
 
   /// VALUE with COUNT entries along AXIS, of which it has as many or one.
@@ -40,14 +46,18 @@ class Padding {
 
   /// SINKS with zeros where the KEYS stand.
   Value* among_keys(Value& sinks, Value* keys) {
-    return padded(sinks, facts_.shape(sinks).known().size() - 1, keys, !columns_.in_front, 0);
+    return padded(sinks, facts_.shape(sinks).known().size() - 1, keys, !columns_.in_front, nullptr);
   }
 
  private:
-  /// COUNT: int64 [1].
-  Value* padded(Value& value, size_t axis, Value* count, bool in_front, int64_t number) {
+  Value* widened(Value& value, size_t axis, Value* number) {
+    return padded(value, axis, inner_.build().ints({columns_.count}), columns_.in_front, number);
+  }
+
+  /// COUNT: int64 [1]; NUMBER: rank 0, null for 0.
+  Value* padded(Value& value, size_t axis, Value* count, bool in_front, Value* number) {
     std::vector<Value*> inputs{&value, pads_of(facts_.shape(value).known().size(), axis, count, in_front)};
-    if (number != 0) inputs.push_back(inner_.number(number, facts_.type(value)));
+    if (number) inputs.push_back(number);
     return inner_.build().node("Pad", inputs);
   }
 
@@ -66,6 +76,7 @@ class Padding {
   }
 
   SinkColumns columns_;
+  Node& reader_;
   InnerValues inner_;
   Facts& facts_;
 };
@@ -128,7 +139,11 @@ Matched<void> widen(ScoreTerm& term, const SinkColumns& columns, const KeyCount&
   const bool has_keys = !shape->empty() && shape->back() == keys.size;
   Value& full = has_keys ? *term.value : *padding.stretched(*term.value, rank - 1, keys.value);
   if (term.kind == ScoreTerm::Kind::kBias && term.parts.values.empty()) term.parts = {{term.value}, 1};
-  term.value = padding.widened(full, rank - 1, term.kind == ScoreTerm::Kind::kKeep ? 1 : 0);
+  if (term.kind == ScoreTerm::Kind::kKeep) {
+    ATTN_OPT_MATCH(term.value, padding.widened_by_ones(full, rank - 1));
+  } else {
+    term.value = padding.widened(full, rank - 1);
+  }
   term.frame.back() = term.frame.back() + columns.count;
   return {};
 }
@@ -143,7 +158,7 @@ Matched<void> widen(TensorScale& factor, const SinkColumns& columns, const KeyCo
   if (!is_taken_for(shape->back(), keys.size, context.facts))
     return missed("scores.sinks", &reader, "beside a factor of other keys");
   Value& full = shape->back() == keys.size ? *factor.value : *padding.stretched(*factor.value, shape->size() - 1, keys.value);
-  factor.value = padding.widened(full, shape->size() - 1, 1);
+  ATTN_OPT_MATCH(factor.value, padding.widened_by_ones(full, shape->size() - 1));
   return {};
 }
 
