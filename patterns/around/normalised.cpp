@@ -8,6 +8,9 @@
 namespace attn_opt {
 namespace {
 
+/// Elements of a weight of ones that is written for one that is not there.
+constexpr int64_t kMostOnes = int64_t{1} << 20;
+
 /// Where a normalisation begins and ends.
 struct NormEnds {
   Value* from = nullptr;    ///< x, in front of a cast to float32 that is undone behind it
@@ -104,6 +107,9 @@ Matched<RewriteMatch> norm_match(const NormForm& form, const Node& node, Facts& 
   if (ends.bias) match.values["bias"] = ends.bias;
   if (ends.weight) return match;
   if (!size.is_constant()) return missed("norm.size", &node, "there is no weight, and the size of the last axis is no number");
+  if (size.value() > kMostOnes)
+    return missed("norm.size", &node,
+                  "there is no weight, and the last axis has " + size.str() + " elements: it is not written out");
   match.numbers["size"] = static_cast<double>(size.value());
   match.numbers["type"] = facts.type(*ends.y);
   return match;
@@ -113,7 +119,7 @@ Value* weight_of(const RewriteMatch& match, GraphBuilder& build) {
   if (Value* weight = match.value("weight")) return weight;
   const auto size = static_cast<int64_t>(match.number("size"));
   const std::vector<float> ones(static_cast<size_t>(size), 1.0F);
-  return build.constant(Tensor::of<float>({size}, ones).cast(static_cast<DataType>(match.number("type"))).value());
+  return build.constant(Tensor::of<float>({size}, ones), static_cast<DataType>(match.number("type")));
 }
 
 GraphBuilder::Attributes norm_attributes(const RewriteMatch& match) {

@@ -10,6 +10,9 @@
 namespace attn_opt {
 namespace {
 
+/// Columns of one number that a Pad may put beside scores as sinks: they are written out, and models have one to four.
+constexpr int64_t kMostPaddedSinks = 1024;
+
 /// Sinks that a node puts beside SCORES, in the order of their columns, and how many of these stand at each end.
 struct Beside {
   Value* scores = nullptr;
@@ -122,12 +125,15 @@ Ways peel_padding(Node& node, const ScoreWalk& below, MatchContext& context) {
     next.cut_off = walk.cut_off->without(*added);
     return std::vector{std::move(next)};
   }
-  const int64_t count = added->in_front + added->behind;
+  if (added->in_front > kMostPaddedSinks || added->behind > kMostPaddedSinks)
+    return missed("scores.sinks", &node, "more than " + std::to_string(kMostPaddedSinks) + " columns of one number",
+                  walk.peeled);
   Dims dims(rank, 1);
-  dims.back() = count;
-  const std::vector<double> numbers(static_cast<size_t>(count), *number);
-  const Tensor column = Tensor::of<double>(dims, numbers).cast(context.facts.type(*node.outputs[0])).value();
-  Value* sinks = InnerValues(*walk.reader, context).build().constant(column);
+  dims.back() = added->in_front + added->behind;
+  const std::vector<double> numbers(static_cast<size_t>(dims.back()), *number);
+  Value* sinks = InnerValues(*walk.reader, context)
+                     .build()
+                     .constant(Tensor::of<double>(dims, numbers), context.facts.type(*node.outputs[0]));
   ATTN_OPT_MATCH(ScoreWalk next, with_sinks(node, walk, {node.inputs[0], {sinks}, *added}, context));
   return std::vector{std::move(next)};
 }

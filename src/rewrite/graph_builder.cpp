@@ -137,14 +137,16 @@ Value* GraphBuilder::constant(const Tensor& tensor) {
   return made_once(key, "Constant", {}, {{"value", tensor}});
 }
 
+Value* GraphBuilder::constant(const Tensor& numbers, DataType type) {
+  const Expected<Tensor> cast = numbers.cast(type);
+  return constant(cast ? *cast : numbers.cast(onnx::TensorProto::FLOAT).value());
+}
+
 Value* GraphBuilder::ints(const std::vector<int64_t>& values) {
   return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
 
-Value* GraphBuilder::scalar(double value, DataType type) {
-  const DataType known = type == onnx::TensorProto::UNDEFINED ? DataType(onnx::TensorProto::FLOAT) : type;
-  return constant(Tensor::scalar<double>(value).cast(known).value());
-}
+Value* GraphBuilder::scalar(double value, DataType type) { return constant(Tensor::scalar<double>(value), type); }
 
 Value* GraphBuilder::scaled(Value* value, double factor, DataType type) {
   const bool divides = rounded(factor, type) != factor && rounded(1 / factor, type) == 1 / factor;
