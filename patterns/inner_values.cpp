@@ -56,9 +56,7 @@ Value* InnerValues::int64(Value& integers) {
   return build_.node("Cast", {&integers}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::INT64})});
 }
 
-Value* InnerValues::number(int64_t value, DataType type) {
-  return build_.constant(Tensor::scalar<int64_t>(value).cast(type).value());
-}
+Value* InnerValues::number(int64_t value, DataType type) { return build_.constant(Tensor::scalar<int64_t>(value), type); }
 
 Value* InnerValues::positions(Value* size) {
   Value* end = build_.node("Squeeze", {size});
@@ -70,9 +68,11 @@ Value* InnerValues::unsqueezed(Value* value, const std::vector<int64_t>& axes) {
 }
 
 Value* InnerValues::raised(Value* value, size_t rank) {
-  std::vector<int64_t> axes(rank - context_.facts.shape(*value).known().size());
+  const size_t own = context_.facts.shape(*value).known().size();
+  if (own >= rank) return value;
+  std::vector<int64_t> axes(rank - own);
   std::iota(axes.begin(), axes.end(), int64_t{0});
-  return axes.empty() ? value : unsqueezed(value, axes);
+  return unsqueezed(value, axes);
 }
 
 Value* InnerValues::reshaped(Value* value, const std::vector<int64_t>& shape) {

@@ -26,7 +26,7 @@ class InnerValues {
   Value* number(int64_t value, DataType type);  ///< rank 0
   Value* positions(Value* size);                ///< int64 [SIZE]: 0, 1, ...
   Value* unsqueezed(Value* value, const std::vector<int64_t>& axes);
-  Value* raised(Value* value, size_t rank);  ///< with leading axes of size 1 up to RANK, which is no less than its own
+  Value* raised(Value* value, size_t rank);  ///< with leading axes of size 1 up to RANK; itself if it has as many
   Value* reshaped(Value* value, const std::vector<int64_t>& shape);
   Value* transposed(Value* value, const std::vector<int64_t>& perm);  ///< Transposes of Transposes are one, or none
   Value* swapped(Value* value, size_t rank);                          ///< with its last two axes, of RANK, exchanged
