@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 #include <sstream>
 #include <string_view>
 
@@ -12,6 +13,13 @@
 
 namespace attn_opt {
 namespace {
+
+constexpr std::string_view kContribDomain = "com.microsoft";
+
+/// Where NODE is, of which neither it nor its outputs may have a name.
+std::string place_of(const Node& node) {
+  return node.label().empty() ? "node number " + std::to_string(node.position) + " of its graph" : node.label();
+}
 
 /// The first input that NODE leaves out and SCHEMA requires; -1 if there is none.
 int missing_input(const Node& node, const onnx::OpSchema& schema) {
@@ -23,14 +31,35 @@ int missing_input(const Node& node, const onnx::OpSchema& schema) {
   return -1;
 }
 
+/// Inputs, of an operator of com.microsoft that is a product wherever one is read, that ONNX Runtime's schema (contrib_defs.cc)
+/// requires; 0 of any other.
+size_t required_inputs(const Node& node) {
+  if (node.domain() != kContribDomain) return 0;
+  return node.op() == "FusedMatMul" ? 2 : node.op() == "MatMulIntegerToFloat" ? 4 : 0;
+}
+
 Status check_inputs(const Node& node, const ModelGraph& view) {
-  if (std::ranges::find(node.inputs, nullptr) == node.inputs.end()) return {};
-  const std::string domain(node.domain());
-  const auto* schema = onnx_schema(node.op(), view.opset(*node.graph, domain), domain);
-  const int missing = schema ? missing_input(node, *schema) : -1;
+  const auto is_missing = [&node](size_t i) { return !node.input(i); };
+  const auto products = std::views::iota(size_t{0}, required_inputs(node));
+  int missing = -1;
+  if (const auto found = std::ranges::find_if(products, is_missing); found != products.end()) {
+    missing = static_cast<int>(*found);
+  } else if (std::ranges::find(node.inputs, nullptr) != node.inputs.end()) {
+    const std::string domain(node.domain());
+    const auto* schema = onnx_schema(node.op(), view.opset(*node.graph, domain), domain);
+    if (schema) missing = missing_input(node, *schema);
+  }
   if (missing < 0) return {};
-  return fail(ErrorCode::kInvalidInput, node.label(),
+  return fail(ErrorCode::kInvalidInput, place_of(node),
               operator_name(node) + " has no input " + std::to_string(missing) + ", which it requires");
+}
+
+/// What a node makes first is what it is there for: ONNX Runtime does not run one of its operators without, even where ONNX's
+/// checker takes it (Split, If, Scan). Operators of other domains may do something else.
+Status check_outputs(const Node& node) {
+  if (node.output(0) || (!node.domain().empty() && node.domain() != kContribDomain)) return {};
+  return fail(ErrorCode::kInvalidInput, place_of(node),
+              operator_name(node) + " leaves out its first output, which it requires");
 }
 
 Status check_permutation(const Node& node) {
@@ -39,7 +68,7 @@ Status check_permutation(const Node& node) {
   std::vector<bool> seen(static_cast<size_t>(perm->size()));
   for (const int64_t axis : *perm) {
     if (axis < 0 || axis >= perm->size() || seen[static_cast<size_t>(axis)])
-      return fail(ErrorCode::kInvalidInput, node.label(), "the perm of a Transpose is no permutation");
+      return fail(ErrorCode::kInvalidInput, place_of(node), "the perm of a Transpose is no permutation");
     seen[static_cast<size_t>(axis)] = true;
   }
   return {};
@@ -67,7 +96,7 @@ Status check_equation(const Node& node) {
   std::istringstream operands(equation.substr(0, arrow) + ',');
   for (std::string term; std::getline(operands, term, ','); ++terms) is_valid = is_valid && is_term(term);
   if (is_valid && terms == node.inputs.size()) return {};
-  return fail(ErrorCode::kInvalidInput, node.label(),
+  return fail(ErrorCode::kInvalidInput, place_of(node),
               "the equation '" + equation + "' of an Einsum is none for " + std::to_string(node.inputs.size()) + " inputs");
 }
 
@@ -77,6 +106,7 @@ Status check_nodes(const ModelGraph& view) {
   for (const auto& graph : view.graphs())
     for (const Node* node : graph->nodes()) {
       ATTN_OPT_CHECK(check_inputs(*node, view));
+      ATTN_OPT_CHECK(check_outputs(*node));
       ATTN_OPT_CHECK(check_permutation(*node));
       ATTN_OPT_CHECK(check_equation(*node));
     }

@@ -6,8 +6,9 @@
 
 namespace attn_opt {
 
-/// No node of VIEW leaves out an input that its operator's schema requires, every `perm` of a Transpose is a permutation, and
-/// every `equation` of an Einsum one for its inputs. Error: kInvalidInput, with the node.
+/// No node of VIEW leaves out an input that its operator requires or, of one of ONNX or com.microsoft, its first output; every
+/// `perm` of a Transpose is a permutation, and every `equation` of an Einsum one for its inputs. Error: kInvalidInput, with the
+/// node.
 Status check_nodes(const ModelGraph& view);
 
 }  // namespace attn_opt
