@@ -33,6 +33,12 @@ std::optional<double> int8_zero_point(const Node& node, Facts& facts) {
   return is_whole && facts.type(*node.input(2)) == onnx::TensorProto::INT8 ? facts.scalar(*node.input(2)) : std::nullopt;
 }
 
+/// True if NODE makes numbers of int8, whose type a function leaves open, and not, in a model that no runtime runs, of what
+/// another one made.
+bool dequantizes_int8(const Node& node, Facts& facts) {
+  return node.is("DequantizeLinear") && int8_zero_point(node, facts) && !is_floating(facts.type(*node.input(0)));
+}
+
 Attributes attributes_of(const Node& node) { return {node.proto->attribute().begin(), node.proto->attribute().end()}; }
 
 bool is_weight(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
@@ -48,7 +54,7 @@ class UnsignedPairs {
     std::vector<std::pair<Node*, Value*>> pairs;  // what dequantizes, and what it reads: in the order of the graph
     for (const auto& graph : view_.graphs())
       for (Node* node : graph->nodes())
-        if (is_of_int8(*node) && !is_weight(*node->input(0)) &&
+        if (dequantizes_int8(*node, facts_) && !is_weight(*node->input(0)) &&
             (is_read_by_product(*node->output(0)) || is_paired(*node->input(0))))
           pairs.emplace_back(node, node->input(0));
     for (const auto& [node, read] : pairs) make_unsigned(*node, *read);
@@ -63,14 +69,12 @@ class UnsignedPairs {
     });
   }
 
-  bool is_of_int8(const Node& node) { return node.is("DequantizeLinear") && int8_zero_point(node, facts_); }
-
   /// True if a QuantizeLinear makes VALUE, int8 that DequantizeLinear nodes of its graph alone read, one of them for a product.
   bool is_paired(const Value& value) {
     const Node* node = value.producer;
     if (!node || !node->is("QuantizeLinear") || !int8_zero_point(*node, facts_) || value.is_output) return false;
     const auto is_pair = [&](const Use& use) {
-      return use.node && use.input == 0 && use.node->graph == node->graph && is_of_int8(*use.node);
+      return use.node && use.input == 0 && use.node->graph == node->graph && dequantizes_int8(*use.node, facts_);
     };
     return std::ranges::all_of(value.uses, is_pair) &&
            std::ranges::any_of(value.uses, [this](const Use& use) { return is_read_by_product(*use.node->output(0)); });
@@ -138,8 +142,7 @@ class Sinker {
   /// True if NODE makes numbers of int8 with one scale and a zero point, all known. A positive scale keeps the order, which
   /// MaxPool asks for. What is done to weights alone runtimes compute beforehand.
   bool takes_int8(const Node& node) {
-    if (node.removed || !node.is("DequantizeLinear") || !int8_zero_point(node, facts_) || is_weight(*node.input(0)))
-      return false;
+    if (node.removed || !dequantizes_int8(node, facts_) || is_weight(*node.input(0))) return false;
     const auto scale = facts_.scalar(*node.input(1));
     return scale && *scale > 0 && std::isfinite(*scale);
   }
