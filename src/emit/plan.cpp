@@ -177,6 +177,9 @@ std::optional<Miss> Planner::broadcast_batch(WritingPlan& plan) const {
 }
 
 std::optional<Miss> Planner::check_past(const WritingPlan& plan) const {
+  const MaybeShape lengths = sdpa_.nonpad_kv_seqlen ? facts_.shape(*sdpa_.nonpad_kv_seqlen) : nullptr;
+  if (lengths && lengths->size() != 1)
+    return miss_at(*plan.k, "emit.nonpad", "nonpad_kv_seqlen of shape " + to_string(*lengths));
   if (!plan.has_past) {
     const bool passed_cache = std::ranges::any_of(sdpa_.k.views, [](const OperandView& view) { return view.past != nullptr; });
     if ((sdpa_.is_causal || sdpa_.left_window || sdpa_.right_window) && passed_cache)
