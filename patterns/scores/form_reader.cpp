@@ -230,7 +230,7 @@ std::optional<ScoreForm> FormReader::read(Value& value, Value* core) {
   if (&seen == core) return core_form();
   if (const auto number = number_before_narrowing(seen, facts_)) return number_form(*number);
   // 0 * a  =>  0, and a - a
-  if ((!core || !holds(seen, *core)) && is_nothing(seen, facts_)) return number_form(0);
+  if ((!core || !holds(seen, *core)) && is_nothing(seen, facts_)) return nothing_form(seen);
   if (core && !holds(seen, *core)) return value_form(seen);
   const auto [known, is_new] = known_.try_emplace({&seen, core}, std::nullopt);
   if (!is_new || depth_ > kMaxFormDepth) return known->second;

@@ -7,6 +7,7 @@
 
 #include "attn_opt/internal/mask_contents.h"
 #include "patterns/inner_values.h"
+#include "patterns/preconditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"
 #include "src/io/number_text.h"
@@ -57,6 +58,7 @@ class Writer {
       : left_(with_fills_first(form)), type_(type), node_(node), reader_(node, context), context_(context) {}
 
   Matched<FormTerms> run() {
+    found_.drops_nan = drops_nan(left_);
     if (left_.empty() || !is_kept(left_.back())) return missed("scores.where", &node_, "no case is a score");
     while (!is_kept(left_.front())) {
       if (is_nowhere(with_fills(known_in(left_, 0)))) {
@@ -79,6 +81,18 @@ class Writer {
   }
 
  private:
+  /// True if what FORM leaves out, or a value that it adds and that is numbers, may be NaN.
+  bool drops_nan(const ScoreForm& form) {
+    return std::ranges::any_of(form, [this](const ScoreCase& one) {
+      const auto is_of_drops = [this](const Addend& addend) {
+        const auto numbers = reader_.numbers(*addend.value);
+        return numbers && drops_nan(*numbers);
+      };
+      return std::ranges::any_of(one.dropped, [this](Value* value) { return !is_known_finite(*value, context_.facts); }) ||
+             std::ranges::any_of(one.addends, is_of_drops);
+    });
+  }
+
   /// What all cases add, which no longer do.
   std::vector<Addend> take_common() {
     std::vector<Addend> common;

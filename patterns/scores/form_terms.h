@@ -12,6 +12,7 @@ namespace attn_opt {
 struct FormTerms {
   double scale = 1;
   std::vector<ScoreTerm> terms;  ///< outermost first
+  bool drops_nan = false;        ///< what 0 is multiplied with may be infinite: NaN in the model
 };
 
 /// FORM, whose core is scores of TYPE, at NODE. Misses: "scores.where": a case is neither scores nor a fill;

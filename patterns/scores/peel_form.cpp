@@ -270,9 +270,6 @@ class Peel {
     next.form = *std::move(made);
     next.changes += is_scale(form) ? 0 : 1;
     next.lies_above_fill |= node_.is("Min");
-    next.makes_nan_of_infinity |= has(node_, Trait::kAdds) && std::ranges::any_of(node_.inputs, [this](Value* operand) {
-                                    return operand && !facts_.uniform(*operand) && is_nothing(*operand, facts_);
-                                  });
     if (clamp_) next.clamp_at(*clamp_ * std::abs(walk_.scale));
     return next;
   }

@@ -100,6 +100,7 @@ Matched<ScoreWalk> settled(ScoreWalk walk, MatchContext& context) {
     walk.terms.push_back(std::move(term));
   }
   walk.scale *= read->scale;
+  walk.makes_nan_of_infinity |= read->drops_nan;
   return walk;
 }
 

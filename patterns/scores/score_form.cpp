@@ -29,6 +29,11 @@ std::vector<Literal> both(std::vector<Literal> guard, const std::vector<Literal>
   return guard;
 }
 
+template <class T>
+void take_all(std::vector<T>& into, const std::vector<T>& from) {
+  into.insert(into.end(), from.begin(), from.end());
+}
+
 bool are_alike(const ScoreCase& one, const ScoreCase& other) {
   return one.scale == other.scale && one.number == other.number && one.addends == other.addends;
 }
@@ -48,7 +53,10 @@ void append(ScoreForm& form, ScoreCase added) {
   const bool is_taken =
       std::ranges::any_of(form, [&](const ScoreCase& earlier) { return contains_all(added.guard, earlier.guard); });
   if (is_taken || contradicts(added.guard, added.guard) || contradicts(known, added.guard) || contradicts(known, known)) return;
-  if (!form.empty() && are_alike(form.back(), added) && contains_all(form.back().guard, added.guard)) form.pop_back();
+  if (!form.empty() && are_alike(form.back(), added) && contains_all(form.back().guard, added.guard)) {
+    take_all(added.dropped, form.back().dropped);
+    form.pop_back();
+  }
   form.push_back(std::move(added));
 }
 
@@ -71,16 +79,23 @@ std::optional<ScoreForm> by_cases(const ScoreForm& a, const ScoreForm& b, Make m
 }
 
 std::optional<ScoreCase> scaled(const ScoreCase& one, double factor) {
-  ScoreCase made{{}, one.scale * factor, one.number * factor, one.addends, one.met};
+  ScoreCase made{{}, one.scale * factor, one.number * factor, one.addends, one.met, one.dropped};
   if (std::isnan(made.scale) || std::isnan(made.number)) return std::nullopt;
-  if (factor == 0) made.addends.clear();
+  if (factor == 0) {
+    for (const Addend& addend : made.addends) made.dropped.push_back(addend.value);
+    made.addends.clear();
+  }
   for (Addend& addend : made.addends) addend.coefficient *= factor;
   return made;
 }
 
 std::optional<ScoreCase> added(const ScoreCase& one, const ScoreCase& other) {
-  ScoreCase made{{}, one.scale + other.scale, one.number + other.number, one.addends, other.met ? other.met : one.met};
-  made.addends.insert(made.addends.end(), other.addends.begin(), other.addends.end());
+  ScoreCase made = one;
+  made.scale += other.scale;
+  made.number += other.number;
+  if (other.met) made.met = other.met;
+  take_all(made.addends, other.addends);
+  take_all(made.dropped, other.dropped);
   return std::isnan(made.number) ? std::nullopt : std::optional(std::move(made));
 }
 
@@ -89,6 +104,7 @@ std::optional<ScoreCase> added(const ScoreCase& one, const ScoreCase& other) {
 ScoreForm core_form() { return {{{}, 1}}; }
 ScoreForm number_form(double number) { return {{{}, 0, number}}; }
 ScoreForm value_form(Value& value) { return {{{}, 0, 0, {{&value}}}}; }
+ScoreForm nothing_form(Value& value) { return {{{}, 0, 0, {}, nullptr, {&value}}}; }
 
 bool is_scale(const ScoreForm& form) {
   return form.size() == 1 && form[0].scale != 0 && form[0].number == 0 && form[0].addends.empty();

@@ -42,7 +42,8 @@ struct ScoreCase {
   double scale = 0;
   double number = 0;
   std::vector<Addend> addends = {};
-  const Node* met = nullptr;  ///< where the scores were replaced, of a case without any
+  const Node* met = nullptr;         ///< where the scores were replaced, of a case without any
+  std::vector<Value*> dropped = {};  ///< added 0 times: NaN where they are not finite
 };
 
 /// The first case whose guard holds counts; that of the last is empty.
@@ -51,6 +52,8 @@ using ScoreForm = std::vector<ScoreCase>;
 ScoreForm core_form();
 ScoreForm number_form(double number);
 ScoreForm value_form(Value& value);
+/// 0 times VALUE.
+ScoreForm nothing_form(Value& value);
 
 /// True if FORM is a number times the core.
 bool is_scale(const ScoreForm& form);
