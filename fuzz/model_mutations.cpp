@@ -71,7 +71,7 @@ class Mutator {
         &Mutator::rewire_input,    &Mutator::rewire_input,   &Mutator::change_attribute, &Mutator::change_attribute,
         &Mutator::drop_attribute,  &Mutator::rename,         &Mutator::change_tensor,    &Mutator::tensor_to_input,
         &Mutator::change_operator, &Mutator::change_opset,   &Mutator::drop_node,        &Mutator::copy_node,
-        &Mutator::move_node,       &Mutator::output_of_node, &Mutator::drop_output};
+        &Mutator::move_node,       &Mutator::output_of_node, &Mutator::drop_output,      &Mutator::change_number};
     for (size_t left = 1 + below(4); left-- > 0;) {
       graphs_.clear();
       collect(*model_.mutable_graph());
@@ -291,6 +291,29 @@ class Mutator {
         else if (tensor.float_data_size() > 0)
           tensor.set_float_data(0, below(2) == 0 ? INFINITY : NAN);
     }
+  }
+
+  /// One number, or its negative, becomes another wherever sizes are declared and integers listed: what fits together still
+  /// does.
+  void change_number() {
+    std::vector<int64_t*> places;
+    std::vector<onnx::TensorShapeProto::Dimension*> sizes;
+    for (onnx::GraphProto* of : graphs_) {
+      for (auto& tensor : *of->mutable_initializer())
+        for (int64_t& number : *tensor.mutable_int64_data()) places.push_back(&number);
+      for (auto* list : {of->mutable_input(), of->mutable_output(), of->mutable_value_info()})
+        for (auto& info : *list)
+          if (info.type().tensor_type().has_shape())
+            for (auto& size : *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+              sizes.push_back(&size);
+    }
+    if (places.empty()) return;
+    const int64_t from = *places[below(places.size())], to = one_of(kNumbers);
+    if (from == 0 || from == std::numeric_limits<int64_t>::min() || to == std::numeric_limits<int64_t>::min()) return;
+    for (int64_t* place : places)
+      if (*place == from || *place == -from) *place = *place == from ? to : -to;
+    for (auto* size : sizes)
+      if (size->dim_value() == std::abs(from)) size->set_dim_value(std::abs(to));
   }
 
   /// A constant that the caller may override, or must give.

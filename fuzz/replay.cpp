@@ -3,6 +3,7 @@
 //
 //   fuzz_TARGET [--mutations N] [--seed N] [--seconds N] [--largest BYTES] [--crash FILE] PATH...
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<uint8_t>;
 
 constexpr unsigned kMostSeconds = 120;  // for one input
+constexpr rlim_t kMostMemory = rlim_t{6} << 30;
 
 struct Arguments {
   int mutations = 0;
@@ -63,6 +65,14 @@ void on_signal(int number) {
   leave_input();
   std::signal(number, SIG_DFL);
   std::raise(number);
+}
+
+/// An input that asks for more ends the process, as it would a small machine's.
+void limit_memory() {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = std::min(limit.rlim_cur, kMostMemory);
+  setrlimit(RLIMIT_AS, &limit);
 }
 
 void run(const Bytes& bytes, const std::string& name) {
@@ -166,7 +176,10 @@ Arguments arguments_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Arguments given = arguments_of(argc, argv);
   std::snprintf(crash_file, sizeof crash_file, "%s", given.crash.c_str());
-  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(leave_input);
+  if (__sanitizer_set_death_callback)
+    __sanitizer_set_death_callback(leave_input);
+  else
+    limit_memory();  // the sanitizers' shadow is larger than any limit
   for (const int number : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM}) std::signal(number, on_signal);
   const auto end = Clock::now() + std::chrono::duration<double>(given.seconds);
   const std::vector<Input> inputs = inputs_of(given);
