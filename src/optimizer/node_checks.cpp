@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ranges>
 #include <sstream>
 #include <string_view>
 
@@ -38,17 +37,18 @@ size_t required_inputs(const Node& node) {
   return node.op() == "FusedMatMul" ? 2 : node.op() == "MatMulIntegerToFloat" ? 4 : 0;
 }
 
+/// The first input that NODE leaves out and its operator requires; -1 if there is none.
+int missing_input(const Node& node, const ModelGraph& view) {
+  for (size_t i = 0; i < required_inputs(node); ++i)
+    if (!node.input(i)) return static_cast<int>(i);
+  if (std::ranges::find(node.inputs, nullptr) == node.inputs.end()) return -1;
+  const std::string domain(node.domain());
+  const auto* schema = onnx_schema(node.op(), view.opset(*node.graph, domain), domain);
+  return schema ? missing_input(node, *schema) : -1;
+}
+
 Status check_inputs(const Node& node, const ModelGraph& view) {
-  const auto is_missing = [&node](size_t i) { return !node.input(i); };
-  const auto products = std::views::iota(size_t{0}, required_inputs(node));
-  int missing = -1;
-  if (const auto found = std::ranges::find_if(products, is_missing); found != products.end()) {
-    missing = static_cast<int>(*found);
-  } else if (std::ranges::find(node.inputs, nullptr) != node.inputs.end()) {
-    const std::string domain(node.domain());
-    const auto* schema = onnx_schema(node.op(), view.opset(*node.graph, domain), domain);
-    if (schema) missing = missing_input(node, *schema);
-  }
+  const int missing = missing_input(node, view);
   if (missing < 0) return {};
   return fail(ErrorCode::kInvalidInput, place_of(node),
               operator_name(node) + " has no input " + std::to_string(missing) + ", which it requires");
