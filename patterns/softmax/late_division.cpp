@@ -226,10 +226,14 @@ Matched<void> divide_behind_product(SoftmaxSite& softmax, Reading& reading, Matc
   if (!is_divided_late(softmax, walk)) return {};
   ProductSide& output = reading.value_product.output;
   ProductSide& values = reading.value_product.value;
-  if (softmax.values) values.value = InnerValues(*walk.product, context).raised(softmax.values, values.roles.size());
   const auto miss = [&](const char* why) {
     return missed("softmax.divided-late", softmax.divided->producer, why, walk.peeled);
   };
+  if (softmax.values) {
+    const MaybeShape own = context.facts.shape(*softmax.values);
+    if (!own || own->size() > values.roles.size()) return miss("values of another rank than what is multiplied with them");
+    values.value = InnerValues(*walk.product, context).raised(softmax.values, values.roles.size());
+  }
   if (walk.last_node() != softmax.product) return miss("another product of the exponentials is divided");
   // Of what rows are chosen 0 by, the sums may be divided by later; of what was NaN they are NaN.
   const bool hides_nan = walk.guard && (walk.guard->asks_each() || walk.guard->hides_nan);
