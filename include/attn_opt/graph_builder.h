@@ -68,8 +68,8 @@ class GraphBuilder {
   Value* along(const std::string& op, Value& value, const std::vector<int64_t>& axes, Attributes attributes = {});
   Value* constant(const Tensor& tensor);
   Value* constant(const Tensor& numbers, DataType type);  ///< NUMBERS in TYPE; in float where no tensor is made of that
-  Value* ints(const std::vector<int64_t>& values);  ///< int64 [n]
-  Value* scalar(double value, DataType type);       ///< rank 0, of a floating type, else as constant()
+  Value* ints(const std::vector<int64_t>& values);        ///< int64 [n]
+  Value* scalar(double value, DataType type);             ///< rank 0, of a floating type, else as constant()
   /// FACTOR times VALUE, of a floating TYPE; a quotient where that holds the inverse of FACTOR and not FACTOR.
   Value* scaled(Value* value, double factor, DataType type);
   /// The same, in float where a half type holds FACTOR only rounded.

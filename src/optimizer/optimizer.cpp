@@ -28,6 +28,7 @@
 #include "src/optimizer/site_graphs.h"
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
+#include "src/rewrite/equal_nodes.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -311,25 +312,16 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   ATTN_OPT_CHECK(check_nodes(*view));
   view->remove_dead();  // a dead reader would have the scores of its site written beside the node
+  const EqualNodes equal(*view, *model.tensors, inlining ? &inlining->calls : nullptr);
   view->set_edit_opset(options.opset);
   const auto run =
       std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
+  if (!report.changed) equal.restore();
   if (!report.changed && inlining) undo(*inlining, model);
   respelled.restore(model.proto);
   return report;
-}
-
-/// Enters into REPORT, that of the attention, what REWRITTEN says.
-void merge(Report&& rewritten, Report& report) {
-  report.changed = report.changed || rewritten.changed;
-  report.rewrites = std::move(rewritten.rewrites);
-  report.has_rewrites_left = rewritten.has_rewrites_left;
-  report.seconds_match += rewritten.seconds_match;
-  report.seconds_verify += rewritten.seconds_verify;
-  for (std::string& reason : rewritten.not_raised)
-    if (std::ranges::find(report.not_raised, reason) == report.not_raised.end()) report.not_raised.push_back(std::move(reason));
 }
 
 /// Rewrites what is of higher priority than attention, fuses that, and rewrites the rest.

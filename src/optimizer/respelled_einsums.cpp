@@ -84,6 +84,13 @@ bool are_same(const onnx::NodeProto& one, const onnx::NodeProto& other) {
   return one.SerializeAsString() == other.SerializeAsString();
 }
 
+/// How many of NODES read NAME: what is equal was made one since.
+template <class Nodes>
+auto readers_of(const std::string& name, const Nodes& nodes) {
+  return std::ranges::count_if(
+      nodes, [&name](const onnx::NodeProto& node) { return std::ranges::find(node.input(), name) != node.input().end(); });
+}
+
 }  // namespace
 
 void RespelledEinsums::move_axes(onnx::NodeProto& node) {
@@ -131,7 +138,7 @@ void RespelledEinsums::join(Nodes& nodes) const {
     const auto map = std::find_if(nodes.begin() + i + 1, nodes.end(), [&](const auto& node) {
       return node.output_size() == 1 && node.output(0) == read.output(0) && are_same(node, read);
     });
-    if (map == nodes.end()) continue;
+    if (map == nodes.end() || readers_of(nodes[i].output(0), nodes) != 1) continue;
     *map = found->second.read;
     nodes.DeleteSubrange(i--, 1);
   }

@@ -245,4 +245,14 @@ Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, con
   return {};
 }
 
+void merge(Report&& rewritten, Report& report) {
+  report.changed = report.changed || rewritten.changed;
+  report.rewrites = std::move(rewritten.rewrites);
+  report.has_rewrites_left = rewritten.has_rewrites_left;
+  report.seconds_match += rewritten.seconds_match;
+  report.seconds_verify += rewritten.seconds_verify;
+  for (std::string& reason : rewritten.not_raised)
+    if (std::ranges::find(report.not_raised, reason) == report.not_raised.end()) report.not_raised.push_back(std::move(reason));
+}
+
 }  // namespace attn_opt

@@ -23,4 +23,7 @@ Expected<std::vector<ChosenRewrite>> chosen_rewrites(const OptimizeOptions& opti
 Status rewrite_model(Model& model, const std::vector<ChosenRewrite>& chosen, const OptimizeOptions& options, int& left,
                      Report& report);
 
+/// Enters into REPORT, that of the attention, what REWRITTEN says.
+void merge(Report&& rewritten, Report& report);
+
 }  // namespace attn_opt

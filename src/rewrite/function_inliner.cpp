@@ -59,6 +59,12 @@ const InlinedCalls::Scope* InlinedCalls::call_around(int number) const {
 }
 
 std::string InlinedCalls::resolved(int number, const std::string& name) const {
+  std::string wanted = inlined_name(number, name);
+  for (auto equal = equals_.find(wanted); equal != equals_.end(); equal = equals_.find(wanted)) wanted = equal->second;
+  return wanted;
+}
+
+std::string InlinedCalls::inlined_name(int number, const std::string& name) const {
   std::string wanted = name;
   while (!wanted.empty()) {
     const Scope& here = scope(number);

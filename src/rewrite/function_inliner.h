@@ -42,6 +42,8 @@ class InlinedCalls {
   /// What a reader of NAME in SCOPE has to read now: followed through what the calls are given, and what they make. Empty for
   /// an input that a call omits.
   std::string resolved(int scope, const std::string& name) const;
+  /// Whoever had to read NAME, of the model with its calls inlined, reads EQUAL from now on.
+  void read_instead(const std::string& name, const std::string& equal) { equals_[name] = equal; }
   /// The function that NODE calls, if its calls were inlined.
   const onnx::FunctionProto* function_of(const onnx::NodeProto& node) const;
   /// True if the node's attributes, or those of nodes in its graphs, are told by the call's.
@@ -49,9 +51,12 @@ class InlinedCalls {
 
  private:
   friend class FunctionInliner;
+  std::string inlined_name(int scope, const std::string& name) const;
+
   std::vector<Scope> scopes_;
   std::unordered_map<const onnx::NodeProto*, Origin> origins_;
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  ///< that were inlined
+  std::unordered_map<std::string, std::string> equals_;                    ///< see read_instead()
 };
 
 /// MODEL with the calls of the functions SELECTED inlined, and the functions removed. Left as they are: functions that take

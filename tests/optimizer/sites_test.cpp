@@ -38,6 +38,15 @@ std::vector<std::string> other_ids(const SiteReport& site) {
   return ids;
 }
 
+TEST(Sites, ThatAreMissedLeaveEqualNodesAsTheyWere) {
+  Model model = attention_in_text(R"( kt = Transpose <perm = [0, 1, 3, 2]> (k) kt_again = Transpose <perm = [0, 1, 3, 2]> (k)
+      s = MatMul (q, kt) s_again = MatMul (q, kt_again) w = Softmax <axis = -2> (s) w_again = Softmax <axis = -2> (s_again)
+      w_sum = Add (w, w_again) y = MatMul (w_sum, v) )");
+  const std::string before = model.proto.SerializeAsString();
+  EXPECT_EQ(optimized(model).fused(), 0);
+  EXPECT_EQ(model.proto.SerializeAsString(), before);
+}
+
 TEST(Sites, AreOneForEachNodeWhateverMissesThere) {
   Model model = attention_in_text(attention_nodes("", "-2"));
   const Report alone = optimized(model), report = optimized(model, with_misses({0, 9, 8}));

@@ -1,0 +1,151 @@
+#include "src/rewrite/equal_nodes.h"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "src/match/alike.h"
+#include "src/match/operator_map.h"
+
+namespace attn_opt {
+namespace {
+
+/// Nodes above, and as many below, that are near: fewer than lie between one layer's attention and the next one's.
+constexpr size_t kReach = 24;
+/// Readers of a value by one operator that each is compared with.
+constexpr size_t kMostCompared = 8;
+
+bool is_exponential(const Node& node) {
+  static constexpr OperatorSet kExponentials = {"Exp", "LogSoftmax", "Pow", "ReduceLogSumExp", "Softmax"};
+  return kExponentials.has(node);
+}
+
+/// FROM and the nearest of what NEXT(node, enter) enters, and so on.
+template <class Next>
+std::vector<const Node*> nearest(const Node& from, Next next) {
+  std::vector<const Node*> seen{&from};
+  for (size_t at = 0; at < seen.size() && seen.size() <= kReach; ++at)
+    next(*seen[at], [&seen](const Node* node) {
+      if (node && std::ranges::find(seen, node) == seen.end()) seen.push_back(node);
+    });
+  return seen;
+}
+
+std::vector<const Node*> nearest_below(const Node& from) {
+  return nearest(from, [](const Node& at, auto enter) {
+    for (const Value* output : at.outputs)
+      if (output)
+        for (const Use& use : output->uses) enter(use.node);
+  });
+}
+
+std::vector<const Node*> nearest_above(const Node& from) {
+  return nearest(from, [](const Node& at, auto enter) {
+    for (const Value* input : at.inputs)
+      if (input) enter(input->producer);
+  });
+}
+
+/// True if some node near ONE and OTHER hangs on both, and one near them is an exponential.
+bool belong_together(const Node& one, const Node& other) {
+  const std::vector<const Node*> below = nearest_below(one), below_other = nearest_below(other);
+  const auto is_common = [&](const Node* node) { return std::ranges::find(below_other, node) != below_other.end(); };
+  const auto is_there = [](const Node* node) { return is_exponential(*node); };
+  return std::ranges::any_of(below, is_common) &&
+         (std::ranges::any_of(below, is_there) || std::ranges::any_of(nearest_above(one), is_there));
+}
+
+bool is_constant(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
+
+/// True of floating-point numbers of which there are several: these are weights, of which two are not compared.
+bool is_weight(const Value& value) {
+  const auto* attribute = value.producer && value.producer->is("Constant") ? value.producer->attribute("value") : nullptr;
+  const onnx::TensorProto* tensor = value.initializer ? value.initializer : attribute ? &attribute->t() : nullptr;
+  return tensor && is_floating(static_cast<DataType>(tensor->data_type())) &&
+         std::ranges::any_of(tensor->dims(), [](int64_t size) { return size != 1; });
+}
+
+/// True if ONE and OTHER read the same, but for constants that may be equal. Asks for no facts: most that are compared differ
+/// in this.
+bool read_the_same(const Node& one, const Node& other) {
+  if (one.inputs.size() != other.inputs.size() || one.proto->attribute_size() != other.proto->attribute_size()) return false;
+  for (size_t i = 0; i < one.inputs.size(); ++i) {
+    const Value *a = one.inputs[i], *b = other.inputs[i];
+    const auto may_be_equal = [](const Value* value) { return value && is_constant(*value) && !is_weight(*value); };
+    if (a != b && !(may_be_equal(a) && may_be_equal(b))) return false;
+  }
+  return true;
+}
+
+/// What READER, a reader of VALUE, has in common with those that may be equal to it: its operator and what else it reads, for
+/// which constants say nothing.
+auto kind_of(const Node* reader, const Value& value) {
+  const auto is_told = [&value](const Value* input) { return input && input != &value && !is_constant(*input); };
+  const auto other = std::ranges::find_if(reader->inputs, is_told);
+  return std::tuple(reader->number, other == reader->inputs.end() ? 0 : (*other)->index + 1);
+}
+
+}  // namespace
+
+EqualNodes::EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls)
+    : view_(view), facts_(view, tensors, false), calls_(calls) {
+  for (const auto& graph : view.graphs()) {
+    for (Value* input : graph->inputs()) merge_readers(*input);
+    // What is made one has more readers: it is looked at behind what it reads.
+    for (const Node* node : graph->nodes()) {
+      for (Value* output : node->outputs)
+        if (output && !node->removed) merge_readers(*output);
+    }
+  }
+}
+
+void EqualNodes::restore() const {
+  for (auto one = redirected_.rbegin(); one != redirected_.rend(); ++one) one->node->set_input(one->input, one->name);
+}
+
+void EqualNodes::merge_readers(Value& value) {
+  if (value.uses.size() < 2) return;
+  std::vector<Node*> readers;
+  for (const Use& use : value.uses)
+    if (use.node && use.node->number != 0 && use.node->graph == value.graph) readers.push_back(use.node);
+  std::ranges::sort(readers, {},
+                    [&value](const Node* node) { return std::tuple(kind_of(node, value), node->position, node->id); });
+  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  for (size_t first = 0; first < readers.size(); ++first) {
+    for (size_t i = first + 1; i < std::min(readers.size(), first + 1 + kMostCompared); ++i) {
+      if (kind_of(readers[i], value) != kind_of(readers[first], value)) break;
+      if (!readers[first]->removed && !readers[i]->removed) merge(*readers[first], *readers[i]);
+    }
+  }
+}
+
+bool EqualNodes::are_equal(const Node& one, const Node& other) {
+  if (one.outputs.size() != other.outputs.size() || !one.bodies.empty() || !other.bodies.empty()) return false;
+  for (size_t i = 0; i < one.outputs.size(); ++i) {
+    if (!one.outputs[i] || !other.outputs[i]) return false;
+    const DataType type = facts_.type(*one.outputs[i]);
+    int left = kMaxAlike;
+    if (!is_floating(type) && type != onnx::TensorProto::BOOL) return false;
+    if (!are_alike(*one.outputs[i], *other.outputs[i], left, facts_)) return false;
+  }
+  return true;
+}
+
+void EqualNodes::merge(Node& one, Node& other) {
+  if (!read_the_same(one, other) || !belong_together(one, other) || !are_equal(one, other)) return;
+  const auto is_fixed = [](const Value* value) {
+    return value->is_output || std::ranges::any_of(value->uses, [](const Use& use) { return !use.node; });
+  };
+  if (std::ranges::any_of(other.outputs, is_fixed)) return;
+  for (size_t i = 0; i < one.outputs.size(); ++i) {
+    if (calls_) calls_->read_instead(other.outputs[i]->name, one.outputs[i]->name);
+    const std::vector<Use> uses(other.outputs[i]->uses.begin(), other.outputs[i]->uses.end());
+    for (const Use& use : uses) {
+      redirected_.push_back({use.node->proto, use.input, other.outputs[i]->name});
+      view_.set_input(*use.node, use.input, *one.outputs[i]);
+    }
+  }
+  view_.remove_if_dead(other);
+}
+
+}  // namespace attn_opt

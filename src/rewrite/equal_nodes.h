@@ -1,0 +1,45 @@
+// Nodes around exponentials that compute the same, made one: who reads the second reads the first, so that what all readers of
+// a value do is seen in one place.
+//
+//   e = Exp(x)  f = Exp(x)  p = f / ReduceSum(e)  =>  e = Exp(x)  p = e / ReduceSum(e)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn_opt/facts.h"
+#include "attn_opt/graph.h"
+#include "src/rewrite/function_inliner.h"
+
+namespace attn_opt {
+
+class EqualNodes {
+ public:
+  /// Makes those of VIEW one that make numbers or booleans of the same values by the same operator, have an exponential near
+  /// them, and a node that hangs on both: two attentions that are equal stay two. Linear in the size of the graph. Integers
+  /// stay: most are sizes, which say nothing of attention.
+  /// CALLS, which may be null, were inlined in the model of the view: they learn of it.
+  EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls);
+  /// Has the model of the view, which nothing was written into since, read what it read.
+  void restore() const;
+
+ private:
+  /// Input number INPUT of NODE, which read what is called NAME.
+  struct Redirected {
+    onnx::NodeProto* node;
+    int input;
+    std::string name;
+  };
+
+  void merge_readers(Value& value);
+  /// Makes OTHER, behind ONE, the same node if it is one.
+  void merge(Node& one, Node& other);
+  bool are_equal(const Node& one, const Node& other);
+
+  ModelGraph& view_;
+  Facts facts_;
+  InlinedCalls* calls_;
+  std::vector<Redirected> redirected_;
+};
+
+}  // namespace attn_opt
