@@ -25,14 +25,19 @@ struct PlacedOperand {
   ScoreLayout layout;
 };
 
-/// Some of the scores: SCALE times QUERIES KEYS^T, capped, and TERMS.
+/// Some of the scores: SCALE and FACTORS times QUERIES KEYS^T, capped, and TERMS.
 struct ScoreSegment {
   PlacedOperand queries, keys;
   Dim outermost = 1;  ///< size of the first axis
   double scale = 1;
   double softcap = 0;
   std::vector<ScoreTerm> terms = {};  ///< outermost first
+  std::vector<TensorScale> factors = {};
 };
+
+/// What lies over the scores, of T: that of each segment, null where it has none.
+template <class T>
+using Layer = std::vector<const T*>;
 
 /// The axes of SIDE of ROLE in the order of their factors; COUNT times kNoAxis where it has none. Nullopt if it has another
 /// number of them.
@@ -61,13 +66,41 @@ std::optional<PlacedOperand> placed_operand(const ProductSide& side, size_t lead
   return operand;
 }
 
-/// True if SEGMENT is a number times a product, capped or not, with biases and masks.
+/// True if SEGMENT is a number and tensors times a product, or a number times one that is capped, with biases and masks.
 bool is_scaled_product(const ScoreWalk& segment) {
-  return segment.scale != 0 && segment.tensor_scales.empty() && !segment.clamp && !segment.lowered && !segment.leaves_exp_range;
+  const bool is_capped_alone = segment.softcap == 0 || segment.tensor_scales.empty();
+  return segment.scale != 0 && is_capped_alone && !segment.clamp && !segment.lowered && !segment.leaves_exp_range;
 }
 
 /// What masked keys have, of a mask.
 double fill_of(const ScoreTerm& term) { return term.kind == ScoreTerm::Kind::kBias ? 0 : term.coefficient * term.fill; }
+
+/// True if ONE and OTHER change scores in the same way, up to what they change them by.
+bool are_of_a_kind(const ScoreTerm& one, const ScoreTerm& other) {
+  return one.kind == other.kind && fill_of(one) == fill_of(other);
+}
+bool are_of_a_kind(const TensorScale& one, const TensorScale& other) { return one.divides == other.divides; }
+
+/// The layers that PART of SEGMENTS come to, in the order of each: those of a kind are one where the order allows it.
+template <class T>
+std::vector<Layer<T>> layers_of(std::vector<T> ScoreSegment::* part, const std::vector<ScoreSegment>& segments) {
+  std::vector<Layer<T>> layers;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    size_t at = 0;
+    for (const T& own : segments[i].*part) {
+      const auto is_alike = [&own](const Layer<T>& layer) {
+        return are_of_a_kind(own, **std::ranges::find_if(layer, [](const T* there) { return there != nullptr; }));
+      };
+      const auto found = std::find_if(layers.begin() + static_cast<std::ptrdiff_t>(at), layers.end(), is_alike);
+      if (found != layers.end())
+        at = static_cast<size_t>(found - layers.begin());
+      else
+        layers.emplace(layers.begin() + static_cast<std::ptrdiff_t>(at), segments.size(), nullptr);
+      layers[at++][i] = &own;
+    }
+  }
+  return layers;
+}
 
 class ScoreJoiner {
  public:
@@ -107,6 +140,7 @@ class ScoreJoiner {
     if (!all_keys || !all_queries) return miss("of keys that do not fit beside each other");
     Value* turned = inner_.transposed(all_keys, ScoreLayout::keys_by_queries(rank_).order);
     Value* scores = inner_.scaled(inner_.build().node("MatMul", {all_queries, turned}), first.scale);
+    ATTN_OPT_MATCH(scores, with_factors(scores, segments, joins_queries_ ? queries : keys));
     if (first.softcap != 0) scores = capped(scores, first.softcap);
     // Terms are of the type that the scores are cast to: a half may not hold a fill.
     const DataType type = facts_.type(*node_.outputs[0]);
@@ -210,7 +244,8 @@ class ScoreJoiner {
       return miss("of scores that are changed each");
     changes_.take_changes_of(*segment);
     are_regrouped_ |= !segment->frames.empty();
-    if (are_regrouped_ && (!segment->terms.empty() || !walk_.layout.order.empty()))
+    const bool is_changed = !segment->terms.empty() || !segment->tensor_scales.empty();
+    if (are_regrouped_ && (is_changed || !walk_.layout.order.empty()))
       return miss("of scores that are regrouped and changed each");
     Node& product = *segment->value->producer;
     ATTN_OPT_MATCH(const ScoreProduct read, score_product(product, segment->layout, context_));
@@ -218,7 +253,8 @@ class ScoreJoiner {
     const auto queries = placed_operand(read.query, leading, heads, facts_);
     const auto keys = placed_operand(read.key, leading, heads, facts_);
     if (!queries || !keys || read.addend) return miss("of products that are read otherwise");
-    return ScoreSegment{*queries, *keys, read.scores.front(), segment->scale * read.scale, segment->softcap, segment->terms};
+    return ScoreSegment{*queries,         *keys,          read.scores.front(),   segment->scale * read.scale,
+                        segment->softcap, segment->terms, segment->tensor_scales};
   }
 
   /// True if SEGMENT has what is not joined in common with FIRST.
@@ -242,45 +278,64 @@ class ScoreJoiner {
     return joined;
   }
 
-  /// SCORES with the terms of SEGMENTS, which have OPERANDS that are joined, side by side. Segments have one each of the same
-  /// kinds, or none.
+  /// SCORES with the terms of SEGMENTS, which have OPERANDS that are joined, side by side.
   ///
   ///   Concat(s + b, t)  =>  Concat(s, t) + Concat(b, 0)
   ///   Concat(Where(m, s, f), t)  =>  Where(Concat(m, true), Concat(s, t), f)
   Matched<Value*> with_terms(Value* scores, const std::vector<ScoreSegment>& segments, const std::vector<Value*>& operands) {
-    const auto& most = std::ranges::max_element(segments, {}, [](const ScoreSegment& one) { return one.terms.size(); })->terms;
-    for (size_t layer = most.size(); layer-- > 0;) {
+    const auto layers = layers_of(&ScoreSegment::terms, segments);
+    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+      const ScoreTerm& kind = **std::ranges::find_if(*layer, [](const ScoreTerm* term) { return term != nullptr; });
+      const bool adds = kind.kind == ScoreTerm::Kind::kBias;
+      const DataType type = adds ? facts_.type(*scores) : DataType(onnx::TensorProto::BOOL);
+      const double neutral = kind.kind == ScoreTerm::Kind::kKeep ? 1 : 0;
       std::vector<Value*> values;
-      for (size_t i = 0; i < segments.size(); ++i) {
-        const auto& own = segments[i].terms;
-        const bool is_alike = own.empty() || (own.size() == most.size() && own[layer].kind == most[layer].kind &&
-                                              fill_of(own[layer]) == fill_of(most[layer]));
-        values.push_back(is_alike ? term_over(own.empty() ? nullptr : &own[layer], most[layer], *operands[i], *scores)
-                                  : nullptr);
-      }
-      Value* joined = values.front() ? all(values, place_) : nullptr;
+      for (const ScoreTerm* term : *layer)
+        values.push_back(!term ? nullptr : adds ? inner_.scaled(term->value, term->coefficient) : term->value);
+      Value* joined = over_segments(values, inner_.build().scalar(neutral, type), operands);
       if (!joined) return miss("of scores that are changed each");
-      scores = with_term(*scores, most[layer], joined);
+      scores = with_term(*scores, kind, joined);
     }
     return scores;
   }
 
-  /// TERM, or what changes nothing if that is null, of the KIND of others, for each of the rows of OPERAND that SCORES have;
-  /// null if it has another type.
-  Value* term_over(const ScoreTerm* term, const ScoreTerm& kind, Value& operand, Value& scores) {
-    const bool adds = kind.kind == ScoreTerm::Kind::kBias;
-    const DataType type = adds ? facts_.type(scores) : onnx::TensorProto::BOOL;
-    const double neutral = kind.kind == ScoreTerm::Kind::kKeep ? 1 : 0;
-    Value* value = term ? term->value : inner_.build().scalar(neutral, type);
-    MaybeShape shape = facts_.shape(*value);
-    if (!shape || shape->size() > rank_ - (adds_axis_ ? 1 : 0) || facts_.type(*value) != type) return nullptr;
-    if (term && adds) value = inner_.scaled(value, term->coefficient);
-    if (adds_axis_) {
-      value = with_joined_axis(*value, rank_ - 1);
-      shape = facts_.shape(*value);
+  /// SCORES times the factors of SEGMENTS, which have OPERANDS that are joined: one that all have, or theirs side by side.
+  ///
+  ///   Concat(s * f, t * g)  =>  Concat(s, t) * Concat(f, g)
+  Matched<Value*> with_factors(Value* scores, const std::vector<ScoreSegment>& segments, const std::vector<Value*>& operands) {
+    for (const Layer<TensorScale>& layer : layers_of(&ScoreSegment::factors, segments)) {
+      std::vector<Value*> values;
+      for (const TensorScale* factor : layer) values.push_back(factor ? factor->value : nullptr);
+      const auto is_first = [&](Value* value) { return value && computes_same(*value, *values.front(), facts_); };
+      const bool is_common =
+          values.front() && !layer.front()->on_key && !joins_queries_ && std::ranges::all_of(values, is_first);
+      Value* one = inner_.build().scalar(1, facts_.type(*scores));
+      Value* factor = is_common ? values.front() : over_segments(values, one, operands);
+      if (!factor) return miss("of scores that are changed each");
+      const bool divides = (*std::ranges::find_if(layer, [](const TensorScale* own) { return own != nullptr; }))->divides;
+      scores = inner_.build().node(divides ? "Div" : "Mul", {scores, factor});
     }
+    return scores;
+  }
+
+  /// VALUES side by side, one for each of the segments of OPERANDS and NEUTRAL where that is null; null if they do not fit.
+  Value* over_segments(std::vector<Value*> values, Value* neutral, const std::vector<Value*>& operands) {
+    const DataType type = facts_.type(*neutral);
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = over(values[i] ? *values[i] : *neutral, type, *operands[i]);
+      if (!values[i]) return nullptr;
+    }
+    return all(values, place_);
+  }
+
+  /// VALUE for each of the rows of OPERAND that scores have; null if it is of another type than TYPE.
+  Value* over(Value& value, DataType type, Value& operand) {
+    MaybeShape shape = facts_.shape(value);
+    if (!shape || shape->size() > rank_ - (adds_axis_ ? 1 : 0) || facts_.type(value) != type) return nullptr;
+    Value* laid = adds_axis_ ? with_joined_axis(value, rank_ - 1) : &value;
+    shape = facts_.shape(*laid);
     const size_t rows = joins_queries_ ? place_ : rank_ - 2, lacking = rank_ - shape->size();
-    Value* raised = inner_.raised(value, rank_);
+    Value* raised = inner_.raised(laid, rank_);
     if (place_ >= lacking && (*shape)[place_ - lacking] == facts_.shape(operand).known()[rows]) return raised;
     std::vector<Value*> sizes(rank_, inner_.build().ints({1}));
     sizes[place_] = inner_.size(operand, static_cast<int64_t>(rows));
