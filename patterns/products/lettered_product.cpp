@@ -140,10 +140,11 @@ Matched<void> check_no_gate(Node& product, Value& keys, bool has_queries, Facts&
   return missed(std::string(kNotAttention), &product, "");
 }
 
-/// Takes the letter of the only QUERY from the operand of EQUATION that has KEY: an elementwise product has it in both.
-void keep_query_off_keys(Equation& equation, char query, char key) {
-  std::string& keys = has_letter(equation.one, key) ? equation.one : equation.other;
-  if (has_letter(equation.one, query) && has_letter(equation.other, query)) std::ranges::replace(keys, query, kUnitAxis);
+/// Takes LETTER, that of the only query or the only key, from the operand of EQUATION that has the OTHER of the two: an
+/// elementwise product has it in both.
+void keep_off(char letter, char other, Equation& equation) {
+  std::string& others = has_letter(equation.one, other) ? equation.one : equation.other;
+  if (has_letter(equation.one, letter) && has_letter(equation.other, letter)) std::ranges::replace(others, letter, kUnitAxis);
 }
 
 /// The letters of RESULT as LAYOUT has its axes; empty if it has others.
@@ -165,15 +166,26 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   const size_t leading = result.size() - 2, heads = std::min(layout.head_axes, leading);
   const char query = result[leading], key = result[leading + 1];
   const bool has_queries = query != kUnitAxis;
-  if (layout.placed(*scores)[leading].is(1)) keep_query_off_keys(equation, query, key);
+  if (layout.placed(*scores)[leading].is(1)) keep_off(query, key, equation);
+  if (layout.placed(*scores)[leading + 1].is(1)) {
+    keep_off(key, query, equation);
+    InnerValues inner(product, context);
+    Value*& queries = has_letter(equation.one, query) ? equation.one_value : equation.other_value;
+    queries = without_unit_axes(queries, has_letter(equation.one, query) ? equation.one : equation.other, inner);
+  }
   const bool query_first = has_queries ? has_letter(equation.one, query) && !has_letter(equation.other, query)
                                        : has_letter(equation.other, key) && !has_letter(equation.one, key);
   const std::string& query_term = query_first ? equation.one : equation.other;
-  const std::string& key_term = query_first ? equation.other : equation.one;
+  std::string key_term = query_first ? equation.other : equation.one;
   Value& query_operand = query_first ? *equation.one_value : *equation.other_value;
-  Value& key_operand = query_first ? *equation.other_value : *equation.one_value;
-  if (key == kUnitAxis || has_letter(key_term, query) || has_letter(query_term, key)) return miss();
-  ATTN_OPT_DONE(check_no_gate(product, key_operand, has_queries, context.facts));
+  Value* key_operand = query_first ? equation.other_value : equation.one_value;
+  if ((key == kUnitAxis ? !has_queries : has_letter(query_term, key)) || has_letter(key_term, query)) return miss();
+  ATTN_OPT_DONE(check_no_gate(product, *key_operand, has_queries, context.facts));
+  // A sum that keeps the axis of features has that for its only key.
+  if (key == kUnitAxis && !has_letter(key_term, kUnitAxis)) {
+    key_operand = InnerValues(product, context).unsqueezed(key_operand, {0});
+    key_term.insert(0, 1, kUnitAxis);
+  }
   Letters letters{result.substr(0, leading - heads), result.substr(leading - heads, heads), equation.contracted(), query};
   const auto is_repeated = [&](char letter) {
     return equation.repeats_one_along(letter, context.facts) || equation.exchanged().repeats_one_along(letter, context.facts);
@@ -182,7 +194,7 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   const auto [query_value, whole_term] = with_leading(query_operand, query_term, result.substr(0, leading), product, context);
   const auto q = side_of(*query_value, whole_term, letters);
   letters.row = key;
-  const auto [key_value, whole_key_term] = with_leading(key_operand, key_term, letters.batch, product, context);
+  const auto [key_value, whole_key_term] = with_leading(*key_operand, key_term, letters.batch, product, context);
   const auto k = side_of(*key_value, whole_key_term, letters);
   if (!q || !k) return miss();
   return ScoreProduct{*q, *k, layout.placed(*scores), *factor};

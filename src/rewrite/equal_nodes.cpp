@@ -110,7 +110,7 @@ void EqualNodes::merge_readers(Value& value) {
     if (use.node && use.node->number != 0 && use.node->graph == value.graph) readers.push_back(use.node);
   std::ranges::sort(readers, {},
                     [&value](const Node* node) { return std::tuple(kind_of(node, value), node->position, node->id); });
-  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());  // NOLINT(modernize-use-ranges)
   for (size_t first = 0; first < readers.size(); ++first) {
     for (size_t i = first + 1; i < std::min(readers.size(), first + 1 + kMostCompared); ++i) {
       if (kind_of(readers[i], value) != kind_of(readers[first], value)) break;
