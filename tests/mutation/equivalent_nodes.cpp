@@ -6,6 +6,7 @@ namespace attn_opt {
 const std::vector<Equivalent>& equivalent_nodes() {
   static const std::vector<Equivalent> all = {
       {"Transpose: two axes exchanged", "*einsum_rows_first", kUnitAxes},
+      {"Transpose: two axes exchanged", "three_segments_changed_each", kUnitAxes},
       {"Transpose: two axes exchanged", "probabilities_times_key_keys_first", kUnitAxes},
       {"Transpose: two axes exchanged", "scores_added_up_over_heads", kUnitAxes},
       {"Transpose: two axes exchanged", "turned_without_perm", kUnitAxes},
@@ -17,6 +18,10 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Reshape: left out", "probabilities_times_head_before_merging", kReshapeBehind},
       {"Unsqueeze: left out", "values_added_up_of_learned_query", kExpandPutsAxes},
       {"Unsqueeze: left out", "vector_as_query", kExpandPutsAxes},
+      {"Unsqueeze: left out", "keys_masked_where_two_fills", kExpandPutsAxes},
+      {"Unsqueeze: left out", "three_segments_changed_each", kExpandPutsAxes},
+      {"Attention.is_causal: added", "newest_key_multiplied_elementwise", kCausalAnyway},
+      {"Attention.is_causal: added", "newest_key_of_one_query", kCausalAnyway},
       {"Unsqueeze: left out", "paddle_slanet_decoder", kExpandPutsAxes},
       {"Unsqueeze: left out", "product_that_adds_keys_up", kExpandPutsAxes},
       {"Unsqueeze: left out", "products_of_three_factors_added_up", kExpandPutsAxes},
