@@ -170,8 +170,9 @@ Matched<ScoreProduct> lettered_score_product(Node& product, const ScoreLayout& l
   if (layout.placed(*scores)[leading + 1].is(1)) {
     keep_off(key, query, equation);
     InnerValues inner(product, context);
-    Value*& queries = has_letter(equation.one, query) ? equation.one_value : equation.other_value;
-    queries = without_unit_axes(queries, has_letter(equation.one, query) ? equation.one : equation.other, inner);
+    const bool is_first = has_letter(equation.one, query);
+    Value*& queries = is_first ? equation.one_value : equation.other_value;
+    queries = without_unit_axes(queries, is_first ? equation.one : equation.other, inner);
   }
   const bool query_first = has_queries ? has_letter(equation.one, query) && !has_letter(equation.other, query)
                                        : has_letter(equation.other, key) && !has_letter(equation.one, key);

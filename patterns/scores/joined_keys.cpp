@@ -39,6 +39,12 @@ struct ScoreSegment {
 template <class T>
 using Layer = std::vector<const T*>;
 
+/// What the first segment has that has any.
+template <class T>
+const T& first_of(const Layer<T>& layer) {
+  return **std::ranges::find_if(layer, [](const T* own) { return own != nullptr; });
+}
+
 /// The axes of SIDE of ROLE in the order of their factors; COUNT times kNoAxis where it has none. Nullopt if it has another
 /// number of them.
 std::optional<std::vector<int64_t>> axes_of_role(const ProductSide& side, Role role, size_t count) {
@@ -88,9 +94,7 @@ std::vector<Layer<T>> layers_of(std::vector<T> ScoreSegment::* part, const std::
   for (size_t i = 0; i < segments.size(); ++i) {
     size_t at = 0;
     for (const T& own : segments[i].*part) {
-      const auto is_alike = [&own](const Layer<T>& layer) {
-        return are_of_a_kind(own, **std::ranges::find_if(layer, [](const T* there) { return there != nullptr; }));
-      };
+      const auto is_alike = [&own](const Layer<T>& layer) { return are_of_a_kind(own, first_of(layer)); };
       const auto found = std::find_if(layers.begin() + static_cast<std::ptrdiff_t>(at), layers.end(), is_alike);
       if (found != layers.end())
         at = static_cast<size_t>(found - layers.begin());
@@ -285,7 +289,7 @@ class ScoreJoiner {
   Matched<Value*> with_terms(Value* scores, const std::vector<ScoreSegment>& segments, const std::vector<Value*>& operands) {
     const auto layers = layers_of(&ScoreSegment::terms, segments);
     for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-      const ScoreTerm& kind = **std::ranges::find_if(*layer, [](const ScoreTerm* term) { return term != nullptr; });
+      const ScoreTerm& kind = first_of(*layer);
       const bool adds = kind.kind == ScoreTerm::Kind::kBias;
       const DataType type = adds ? facts_.type(*scores) : DataType(onnx::TensorProto::BOOL);
       const double neutral = kind.kind == ScoreTerm::Kind::kKeep ? 1 : 0;
@@ -312,7 +316,7 @@ class ScoreJoiner {
       Value* one = inner_.build().scalar(1, facts_.type(*scores));
       Value* factor = is_common ? values.front() : over_segments(values, one, operands);
       if (!factor) return miss("of scores that are changed each");
-      const bool divides = (*std::ranges::find_if(layer, [](const TensorScale* own) { return own != nullptr; }))->divides;
+      const bool divides = first_of(layer).divides;
       scores = inner_.build().node(divides ? "Div" : "Mul", {scores, factor});
     }
     return scores;

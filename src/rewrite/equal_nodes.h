@@ -16,8 +16,8 @@ namespace attn_opt {
 class EqualNodes {
  public:
   /// Makes those of VIEW one that make numbers or booleans of the same values by the same operator, have an exponential near
-  /// them, and a node that hangs on both: two attentions that are equal stay two. Linear in the size of the graph. Integers
-  /// stay: most are sizes, which say nothing of attention.
+  /// them, and a node near them that hangs on both: equal attentions stay two unless their results meet there. Near linear in
+  /// the size of the graph. Integers stay: most are sizes, which say nothing of attention.
   /// CALLS, which may be null, were inlined in the model of the view: they learn of it.
   EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls);
   /// Has the model of the view, which nothing was written into since, read what it read.
