@@ -119,6 +119,8 @@ class Graph {
   /// The main graph or the function that this is, or is nested in.
   const Graph& outermost() const;
   Node* owner() const { return owner_; }  ///< node this is a body of
+  /// The node of this graph that NODE is, or is nested in; null if there is none.
+  Node* holder_of(const Node& node) const;
   ModelGraph& model() const { return *model_; }
   const onnx::FunctionProto* function() const { return function_; }
   onnx::GraphProto* proto() const { return proto_; }  ///< null for a function
@@ -181,7 +183,7 @@ class ModelGraph {
   /// caller; until link() nothing of the model refers to it.
   Node* new_node(Graph& graph);
   Value* new_value(Graph& graph, const std::string& name);
-  /// Puts NODE before ANCHOR, a node of the same graph, and enters its reads into the use lists.
+  /// Puts NODE before ANCHOR, a node of the same graph or nested in one of it, and enters its reads into the use lists.
   void link(Node& node, const Node& anchor);
   /// Makes the output number OUTPUT of the linked node MAKER the producer of VALUE: VALUE keeps its name, readers and
   /// type; what MAKER made there before is dropped, and VALUE's old producer gets an unread output in its place.

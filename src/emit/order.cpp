@@ -15,8 +15,7 @@ Node* in_graph(const Node& reader, const Edit& edit) {
   for (const auto& takeover : edit.takeovers())
     for (const Use& use : takeover.existing->uses) {
       if (use.node != &reader) continue;
-      Node* node = use.node;
-      while (node && node->graph != &edit.graph()) node = node->graph->owner();
+      Node* node = edit.graph().holder_of(*use.node);
       return node && node->placement == Placement::kOfFile ? node : nullptr;
     }
   return nullptr;

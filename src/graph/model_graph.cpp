@@ -43,6 +43,12 @@ const Graph& Graph::outermost() const {
   return *graph;
 }
 
+Node* Graph::holder_of(const Node& node) const {
+  auto* holder = const_cast<Node*>(&node);  // NOLINT(cppcoreguidelines-pro-type-const-cast): as owner() gives them
+  while (holder && holder->graph != this) holder = holder->graph->owner();
+  return holder;
+}
+
 bool Graph::sees(const Value& value) const {
   for (const Graph* graph = this; graph; graph = graph->parent_)
     if (value.graph == graph) return true;
@@ -128,7 +134,8 @@ void ModelGraph::drop_use(Node& node, int input) {
 
 void ModelGraph::link(Node& node, const Node& anchor) {
   node.name_operator();
-  node.position = anchor.position;
+  const Node* place = node.graph->holder_of(anchor);
+  node.position = (place ? place : &anchor)->position;
   node.placement = Placement::kAdded;
   node.use_slots.assign(node.inputs.size(), 0);
   node.proto->clear_input();

@@ -33,8 +33,7 @@ struct Candidate {
 /// Where MISS is that a node in front of PLACE would read what is made there: that node, or the one in PLACE's graph whose body
 /// it is in. Null for any other miss.
 Node* reader_before(const Miss& miss, const Node& place) {
-  const Node* reader = miss.id == kRewriteOrder ? miss.node : nullptr;
-  while (reader && reader->graph != place.graph) reader = reader->graph->owner();
+  const Node* reader = miss.id == kRewriteOrder && miss.node ? place.graph->holder_of(*miss.node) : nullptr;
   if (!reader || reader->placement != Placement::kOfFile || reader->position >= place.position) return nullptr;
   const auto& nodes = place.graph->nodes();
   const auto found = std::ranges::find(nodes, reader);

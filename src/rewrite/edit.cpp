@@ -133,8 +133,8 @@ void Edit::adopt_unplaced() {
 
 bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_reader) const {
   const SortedNodes gone(removed);
-  auto stands_behind_anchor = [&](const Node* reader) {
-    while (reader && reader->graph != &graph()) reader = reader->graph->owner();
+  auto stands_behind_anchor = [&](const Node* node) {
+    const Node* reader = graph().holder_of(*node);
     // Others at the anchor's position were put before it by earlier edits: they stand above this one, one that is the anchor
     // too.
     const bool is_anchor = reader == &anchor_ && anchor_.placement == Placement::kOfFile;

@@ -59,6 +59,14 @@ std::string key_of(const std::string& op, const std::vector<Value*>& inputs, con
   return key;
 }
 
+/// GRAPH, or the body in it that sees all of INPUTS: scores that are computed around a loop meet others in it.
+Graph& innermost(Graph& graph, const std::vector<Value*>& inputs) {
+  Graph* found = &graph;
+  for (const Value* input : inputs)
+    if (input && !found->sees(*input)) found = input->graph;
+  return *found;
+}
+
 }  // namespace
 
 GraphBuilder::GraphBuilder(Edit& edit, const SharedNodes& shared, std::string stem)
@@ -74,7 +82,7 @@ ModelGraph& GraphBuilder::view() const { return backend_->view(); }
 
 Node* GraphBuilder::detached_node(const std::string& op, const std::vector<Value*>& inputs, const std::vector<bool>& wanted,
                                   const Attributes& attributes) {
-  Node* made = view().new_node(backend_->graph());
+  Node* made = view().new_node(innermost(backend_->graph(), inputs));
   const OperatorText text(op);
   const std::string op_type(text.op);
   if (!text.domain.empty()) made->proto->set_domain(std::string(text.domain));
@@ -91,7 +99,7 @@ Node* GraphBuilder::detached_node(const std::string& op, const std::vector<Value
 void GraphBuilder::add_output(Node& node, bool is_wanted) {
   Value* output = nullptr;
   if (is_wanted) {
-    output = view().new_value(backend_->graph(), view().fresh_name(node.proto->name() + "_output"));
+    output = view().new_value(*node.graph, view().fresh_name(node.proto->name() + "_output"));
     output->producer = &node;
     output->output = static_cast<int>(node.outputs.size());
   }
