@@ -62,7 +62,7 @@ struct TargetRules {
   bool takes_empty_sizes = false;           ///< batch, queries or keys of which there are none
   bool infers_shared_heads = false;         ///< that query heads share those of K and V need not be said beside 4-D inputs
   bool folds_linear_masks =
-      false;  ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away
+      false;  ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away, or it never ends
   bool takes_moved_int8 = false;      ///< DequantizeLinear of int8 may stand in front of Reshape and the like at any opset
   bool takes_static_caches = false;   ///< runs TensorScatter beside lengths, or GroupQueryAttention on buffers
   bool has_windows = false;           ///< left_window_size, right_window_size of opset 25, or local_window_size

@@ -149,10 +149,16 @@ bool is_linear(Value& value, Facts& facts) {
          std::ranges::any_of(node->inputs, [&](Value* operand) { return operand && facts.uniform(*operand); });
 }
 
+/// True if VALUE is a sum that the model's constants and sizes alone make. OpenVINO orders three of them anew without end.
+bool is_sum_of_constants(const Value& value, Facts& facts) {
+  return value.producer && has(*value.producer, Trait::kAdds) && facts.constant(value);
+}
+
 /// MASK's value as an addend that no constant is added to before the mask is known.
 Value* addend(const FloatMask& mask, Site& site) {
   Value* value = mask.placed.value;
-  if (!site.target.folds_linear_masks || !is_linear(*value, site.facts)) return value;
+  const auto joins_constants = [&] { return is_linear(*value, site.facts) || is_sum_of_constants(*value, site.facts); };
+  if (!site.target.folds_linear_masks || !joins_constants()) return value;
   return site.build.node("Max", {value, site.build.scalar(-INFINITY, site.sdpa.type)});
 }
 

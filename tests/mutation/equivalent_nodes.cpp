@@ -55,6 +55,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Attention inputs: mask x 1.01", "*form_mask_", kAbsorbed},
       {"Cast: through int32", "mask_in_single_empties_rows_of_half", kMasksAlone},
       {"Max: left out", "bias_and_linear_mask", kOthersFold},
+      {"Max: left out", "masks_of_sizes_beside_sinks", kOthersFold},
       {"Max: left out", "sinks_scaled", kOthersFold},
       {"Where: the second branch alone", "bias_below_tensor_scale", kNoneIsLowest},
       {"Attention inputs: K through float16", "*in_single_above_half", kHalfBefore},
