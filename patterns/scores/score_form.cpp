@@ -126,7 +126,11 @@ std::optional<ScoreForm> sum(const ScoreForm& a, const ScoreForm& b, double f) {
 }
 
 std::optional<ScoreForm> product(const ScoreForm& numbers, const ScoreForm& form) {
-  return by_cases(numbers, form, [](const ScoreCase& one, const ScoreCase& other) { return scaled(other, one.number); });
+  return by_cases(numbers, form, [](const ScoreCase& one, const ScoreCase& other) {
+    auto made = scaled(other, one.number);
+    if (made) take_all(made->dropped, one.dropped);
+    return made;
+  });
 }
 
 std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, const ScoreForm& b) {
@@ -146,7 +150,9 @@ std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, c
 std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (*f)(double, double)) {
   if (!is_numbers(a) || !is_numbers(b)) return std::nullopt;
   return by_cases(a, b, [f](const ScoreCase& one, const ScoreCase& other) {
-    return std::optional(ScoreCase{{}, 0, f(one.number, other.number)});
+    ScoreCase made{{}, 0, f(one.number, other.number), {}, nullptr, one.dropped};
+    take_all(made.dropped, other.dropped);
+    return std::optional(std::move(made));
   });
 }
 
@@ -155,7 +161,9 @@ std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, d
   return by_cases(bound, form, [&](const ScoreCase& one, const ScoreCase& other) -> std::optional<ScoreCase> {
     const bool clamps = clamp && one.number >= -below_scores && one.number < kAboveScores;
     if (clamps) *clamp = std::min(clamp->value_or(one.number), one.number);
-    if (clamps || one.number >= kAboveScores) return other;
+    ScoreCase kept = other;
+    take_all(kept.dropped, one.dropped);
+    if (clamps || one.number >= kAboveScores) return kept;
     return one.number <= below_scores && other.scale > 0 ? std::optional(one) : std::nullopt;
   });
 }
