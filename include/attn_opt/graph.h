@@ -55,6 +55,8 @@ struct Value {
   bool is_new = false;  ///< not of the file
 
   bool unused() const { return uses.empty() && !is_output; }
+  /// True if the file holds its contents: it is an initializer, or a Constant makes it.
+  bool is_stored() const;
 };
 
 /// Where a node stands. One that is not of the file is written at the opset of edits, whatever the model's.

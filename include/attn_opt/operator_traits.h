@@ -19,6 +19,7 @@ enum class Trait : uint32_t {
   kElementwise = 1 << 6,  ///< an element of the result depends on those of its operands, which broadcast, in its place
   kSelects = 1 << 7,      ///< an element of the result is that of an operand in its place
   kReduces = 1 << 8,      ///< one element of all those of the first input along axes, which lose them or have the size 1 there
+  kExponential = 1 << 9,  ///< takes exponentials, as a softmax does: where what is equal is worth one computation
 };
 
 /// Whether OP_TYPE, an operator of ONNX's own domain, has TRAIT.

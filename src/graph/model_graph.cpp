@@ -37,6 +37,8 @@ bool Graph::enter(Value& value, size_t hash) {
   return values_.insert(hash, &value, [&](const Value* known) { return known->name == value.name; });
 }
 
+bool Value::is_stored() const { return initializer || (producer && producer->is("Constant")); }
+
 const Graph& Graph::outermost() const {
   const Graph* graph = this;
   while (graph->parent_) graph = graph->parent_;

@@ -13,7 +13,7 @@ namespace {
 bool is_fixed(const Value* value) {
   const Node* node = value ? value->producer : nullptr;
   if (node && node->is("ConstantOfShape")) return is_fixed(node->input(0));
-  return !value || value->initializer || (node && node->is("Constant"));
+  return !value || value->is_stored();
 }
 
 }  // namespace

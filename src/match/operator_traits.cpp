@@ -23,6 +23,7 @@ constexpr auto rows() {
   constexpr Traits selects = kElementwise | kSelects;
   constexpr Traits combines = kElementwise | kCommutes;
   constexpr Traits reduces = static_cast<Traits>(kReduces);
+  constexpr Traits exponentials = static_cast<Traits>(kExponential);
   return std::to_array<Row>({
       {"Identity", regroups},
       {"Reshape", regroups},
@@ -59,11 +60,11 @@ constexpr auto rows() {
       {"BitwiseAnd", combines},
       {"BitwiseOr", combines},
       {"BitwiseXor", combines},
-      {"Pow", maps},
+      {"Pow", kElementwise | kExponential},
       {"Sqrt", maps},
       {"Reciprocal", maps},
       {"Abs", maps},
-      {"Exp", maps},
+      {"Exp", kElementwise | kExponential},
       {"Log", maps},
       {"Tanh", maps},
       {"Sigmoid", maps},
@@ -99,13 +100,15 @@ constexpr auto rows() {
       {"ReduceL1", reduces},
       {"ReduceL2", reduces},
       {"ReduceLogSum", reduces},
-      {"ReduceLogSumExp", reduces},
+      {"ReduceLogSumExp", kReduces | kExponential},
       {"ReduceMax", reduces},
       {"ReduceMean", reduces},
       {"ReduceMin", reduces},
       {"ReduceProd", reduces},
       {"ReduceSum", reduces},
       {"ReduceSumSquare", reduces},
+      {"Softmax", exponentials},
+      {"LogSoftmax", exponentials},
   });
 }
 

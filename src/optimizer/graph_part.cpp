@@ -23,7 +23,7 @@ bool says_sizes(const Value& value, Facts& facts) {
 }
 
 bool is_constant(const Value& value, Facts& facts) {
-  return value.initializer || (value.producer && value.producer->is("Constant")) || facts.scalar(value);
+  return value.is_stored() || facts.scalar(value);
 }
 
 std::string ints_text(const google::protobuf::RepeatedField<int64_t>& ints) {

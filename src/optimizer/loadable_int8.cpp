@@ -41,8 +41,6 @@ bool dequantizes_int8(const Node& node, Facts& facts) {
 
 Attributes attributes_of(const Node& node) { return {node.proto->attribute().begin(), node.proto->attribute().end()}; }
 
-bool is_weight(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
-
 /// What DequantizeLinear nodes make of int8 for products, of uint8: as the QuantizeLinear makes it that they alone read, or
 /// else 128 above.
 class UnsignedPairs {
@@ -54,7 +52,7 @@ class UnsignedPairs {
     std::vector<std::pair<Node*, Value*>> pairs;  // what dequantizes, and what it reads: in the order of the graph
     for (const auto& graph : view_.graphs())
       for (Node* node : graph->nodes())
-        if (dequantizes_int8(*node, facts_) && !is_weight(*node->input(0)) &&
+        if (dequantizes_int8(*node, facts_) && !node->input(0)->is_stored() &&
             (is_read_by_product(*node->output(0)) || is_paired(*node->input(0))))
           pairs.emplace_back(node, node->input(0));
     for (const auto& [node, read] : pairs) make_unsigned(*node, *read);
@@ -142,7 +140,7 @@ class Sinker {
   /// True if NODE makes numbers of int8 with one scale and a zero point, all known. A positive scale keeps the order, which
   /// MaxPool asks for. What is done to weights alone runtimes compute beforehand.
   bool takes_int8(const Node& node) {
-    if (node.removed || !dequantizes_int8(node, facts_) || is_weight(*node.input(0))) return false;
+    if (node.removed || !dequantizes_int8(node, facts_) || node.input(0)->is_stored()) return false;
     const auto scale = facts_.scalar(*node.input(1));
     return scale && *scale > 0 && std::isfinite(*scale);
   }

@@ -4,8 +4,8 @@
 #include <tuple>
 #include <vector>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/alike.h"
-#include "src/match/operator_map.h"
 
 namespace attn_opt {
 namespace {
@@ -14,11 +14,6 @@ namespace {
 constexpr size_t kReach = 24;
 /// Readers of a value by one operator that each is compared with.
 constexpr size_t kMostCompared = 8;
-
-bool is_exponential(const Node& node) {
-  static constexpr OperatorSet kExponentials = {"Exp", "LogSoftmax", "Pow", "ReduceLogSumExp", "Softmax"};
-  return kExponentials.has(node);
-}
 
 /// FROM and the nearest of what NEXT(node, enter) enters, and so on.
 template <class Next>
@@ -50,12 +45,10 @@ std::vector<const Node*> nearest_above(const Node& from) {
 bool belong_together(const Node& one, const Node& other) {
   const std::vector<const Node*> below = nearest_below(one), below_other = nearest_below(other);
   const auto is_common = [&](const Node* node) { return std::ranges::find(below_other, node) != below_other.end(); };
-  const auto is_there = [](const Node* node) { return is_exponential(*node); };
+  const auto is_there = [](const Node* node) { return has(*node, Trait::kExponential); };
   return std::ranges::any_of(below, is_common) &&
          (std::ranges::any_of(below, is_there) || std::ranges::any_of(nearest_above(one), is_there));
 }
-
-bool is_constant(const Value& value) { return value.initializer || (value.producer && value.producer->is("Constant")); }
 
 /// True of floating-point numbers of which there are several: these are weights, of which two are not compared.
 bool is_weight(const Value& value) {
@@ -71,7 +64,7 @@ bool read_the_same(const Node& one, const Node& other) {
   if (one.inputs.size() != other.inputs.size() || one.proto->attribute_size() != other.proto->attribute_size()) return false;
   for (size_t i = 0; i < one.inputs.size(); ++i) {
     const Value *a = one.inputs[i], *b = other.inputs[i];
-    const auto may_be_equal = [](const Value* value) { return value && is_constant(*value) && !is_weight(*value); };
+    const auto may_be_equal = [](const Value* value) { return value && value->is_stored() && !is_weight(*value); };
     if (a != b && !(may_be_equal(a) && may_be_equal(b))) return false;
   }
   return true;
@@ -80,7 +73,7 @@ bool read_the_same(const Node& one, const Node& other) {
 /// What READER, a reader of VALUE, has in common with those that may be equal to it: its operator and what else it reads, for
 /// which constants say nothing.
 auto kind_of(const Node* reader, const Value& value) {
-  const auto is_told = [&value](const Value* input) { return input && input != &value && !is_constant(*input); };
+  const auto is_told = [&value](const Value* input) { return input && input != &value && !input->is_stored(); };
   const auto other = std::ranges::find_if(reader->inputs, is_told);
   return std::tuple(reader->number, other == reader->inputs.end() ? 0 : (*other)->index + 1);
 }
