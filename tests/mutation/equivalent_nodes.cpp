@@ -40,7 +40,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Attention inputs: V through float16", "*number_taken_off_a_mask", kNumberRounds},
       {"Attention inputs: mask through float16", "number_taken_off_a_mask", kAbsorbed},
       {"Attention inputs: mask x 1.01", "number_taken_off_a_mask", kAbsorbed},
-      {"Where: the second branch alone", "sum_written_over_fixed_places", kNoneIsLowest},
+      {"Where: the second branch alone", "*sum_written_over_", kNoneIsLowest},
       {"Mul: Div in its place", "sum_written_over_fixed_places", kMinusOne},
       {"Transpose: two axes exchanged", "bias_of_heads_beside_keys_first", kUnitAxes},
       {"run-time sizes: in another order", "bias_of_heads_beside_keys_first", kExpandWidens},
