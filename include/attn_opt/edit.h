@@ -56,6 +56,8 @@ class Edit {
 
   /// EXISTING, a value of this graph, is to be made by the node that makes MADE, a value of this edit.
   void take_over(Value& existing, Value& made) { takeovers_.push_back({&existing, &made}); }
+  /// NODES, of the file and in its order, are to stand right before the anchor: the edit reads what they make.
+  void raise(std::vector<Node*> nodes) { raised_ = std::move(nodes); }
   /// TYPE is to be recorded in value_info for VALUE, which this edit makes.
   void declare(Value& value, onnx::TypeProto type) { declared_.emplace_back(&value, std::move(type)); }
 
@@ -82,6 +84,7 @@ class Edit {
   Node& anchor_;
   std::vector<Node*> nodes_;
   std::vector<Takeover> takeovers_;
+  std::vector<Node*> raised_;
   std::vector<std::pair<Value*, onnx::TypeProto>> declared_;
   std::vector<onnx::FunctionProto> functions_;
   std::unordered_map<std::string, Value*> made_;

@@ -187,6 +187,8 @@ class ModelGraph {
   Value* new_value(Graph& graph, const std::string& name);
   /// Puts NODE before ANCHOR, a node of the same graph or nested in one of it, and enters its reads into the use lists.
   void link(Node& node, const Node& anchor);
+  /// Puts NODE, of the file, right before ANCHOR, a node of the file that stands above it in the same graph.
+  void raise(Node& node, const Node& anchor);
   /// Makes the output number OUTPUT of the linked node MAKER the producer of VALUE: VALUE keeps its name, readers and
   /// type; what MAKER made there before is dropped, and VALUE's old producer gets an unread output in its place.
   void take_over(Value& value, Node& maker, int output);

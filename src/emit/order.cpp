@@ -1,6 +1,11 @@
 #include "src/emit/order.h"
 
+#include <algorithm>
+#include <optional>
+#include <set>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "src/emit/outputs.h"
 #include "src/graph/sorted_nodes.h"
@@ -50,7 +55,30 @@ Matched<void> check_replaced(const Edit& edit, const std::vector<Node*>& removed
   return {};
 }
 
-Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, Node** elsewhere) {
+/// MAKER and what it is made of that stands below the anchor of EDIT; nullopt if some of it cannot stand above: what reads a
+/// value of TAKEN_OVER, is more than a plain node of the file, or stands far below.
+std::optional<std::set<Node*>> to_raise(Node& maker, const Edit& edit, const std::unordered_set<const Value*>& taken_over) {
+  constexpr size_t kMostRaised = 64, kFarthest = 4096;
+  std::set<Node*> raised;
+  std::vector<Node*> pending{&maker};
+  while (!pending.empty()) {
+    Node& node = *pending.back();
+    pending.pop_back();
+    if (!raised.insert(&node).second) continue;
+    const bool is_plain = node.placement == Placement::kOfFile && node.graph == &edit.graph() && node.bodies.empty();
+    const bool is_near =
+        is_plain && node.position > edit.anchor().position && node.position - edit.anchor().position < kFarthest;
+    if (!is_near || raised.size() > kMostRaised) return std::nullopt;
+    for (const Value* input : node.inputs) {
+      if (input && taken_over.count(input)) return std::nullopt;
+      if (input && input->producer && !stands_above(*input->producer, edit.anchor())) pending.push_back(input->producer);
+    }
+  }
+  return raised;
+}
+
+/// MAY_RAISE: what EDIT reads from below its anchor may be put above it.
+Matched<void> check_order(Edit& edit, const std::vector<Node*>& removed, bool may_raise, Node** elsewhere) {
   const Node* reader = nullptr;
   if (!edit.keeps_order(removed, &reader)) {
     if (elsewhere) *elsewhere = in_graph(*reader, edit);
@@ -62,15 +90,23 @@ Matched<void> check_order(const Edit& edit, const std::vector<Node*>& removed, N
       return missed("emit.order", &edit.anchor(), "'" + takeover.existing->name + "' is there no more");
     taken_over.insert(takeover.existing);
   }
+  std::set<Node*> raised;
   for (const Node* node : edit.nodes())
     for (const Value* input : node->inputs) {
       if (!input) continue;
       if (input->removed) return missed("emit.order", node, "'" + input->name + "' is there no more");
       if (taken_over.count(input)) return missed("emit.order", node, "'" + input->name + "' is read and made");
       if (!input->producer || stands_above(*input->producer, edit.anchor())) continue;
+      if (auto more = may_raise ? to_raise(*input->producer, edit, taken_over) : std::nullopt) {
+        raised.merge(*more);
+        continue;
+      }
       if (elsewhere) *elsewhere = behind(*input->producer, edit);
       return missed("emit.order", input->producer, "'" + input->name + "' is made below what reads the scores");
     }
+  std::vector<Node*> in_order(raised.begin(), raised.end());
+  std::ranges::sort(in_order, {}, &Node::position);
+  edit.raise(std::move(in_order));
   return {};
 }
 
@@ -84,7 +120,9 @@ Matched<void> complete(Emission& emission, Site& site, Node** elsewhere) {
   emission.equal_sizes = site.equal_sizes;
   ATTN_OPT_DONE(check_replaced(emission.edit, emission.removed));
   ATTN_OPT_DONE(check_operators(emission.edit, site.facts));
-  return check_order(emission.edit, emission.removed, elsewhere);
+  // At its own place nothing is below that it reads; where it stands above that, since scores or probabilities are read there,
+  // V and its like may be.
+  return check_order(emission.edit, emission.removed, &emission.edit.anchor() != site.match.insert_before, elsewhere);
 }
 
 }  // namespace attn_opt

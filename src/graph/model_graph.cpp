@@ -154,6 +154,18 @@ void ModelGraph::link(Node& node, const Node& anchor) {
   node.graph->changed_ = true;
 }
 
+void ModelGraph::raise(Node& node, const Node& anchor) {
+  Graph& graph = *node.graph;
+  const uint32_t to = anchor.position, from = node.position;
+  const auto first = graph.nodes_.begin() + to, own = graph.nodes_.begin() + from;
+  std::rotate(first, own, own + 1);
+  for (uint32_t i = to; i <= from; ++i) graph.nodes_[i]->position = i;
+  // What stands before ANCHOR stands above NODE too, which may read it; what stood before another node goes with that.
+  for (Node* added : graph.added_)
+    if (added->position > to && added->position <= from) ++added->position;
+  graph.changed_ = true;
+}
+
 void ModelGraph::take_over(Value& value, Node& maker, int output) {
   if (Node* old = value.producer) {
     Value* unread = new_value(*old->graph, fresh_name(value.name + "_unfused"));

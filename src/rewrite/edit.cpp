@@ -150,6 +150,7 @@ bool Edit::keeps_order(const std::vector<Node*>& removed, const Node** first_rea
 }
 
 void Edit::commit(SharedNodes& shared) {
+  for (Node* node : raised_) model_.raise(*node, anchor_);
   for (Node* node : nodes_) {
     model_.link(*node, anchor_);
     if (!node->domain().empty()) import_domain(node->proto->domain(), model_.proto());
