@@ -11,17 +11,21 @@ namespace attn_opt {
 namespace {
 
 /// The value on the way that is what the softmax of the whole site gives, every guard and mask above it and no step, where
-/// others read that alone. Else what the softmax makes, where no guard stands behind it but one that is a step: the model's
+/// others read that alone. Else what the softmax makes, or the guard behind it of that, unless that is a step: the model's
 /// steps make of it what others read.
 std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk) {
   if (walk.escaping.empty() || walk.is_multiple) return std::nullopt;
   const bool guard_is_step = walk.guard && !walk.steps.empty() && walk.steps[0].node == walk.guard->node;
+  const bool is_guarded = walk.guard && !guard_is_step;
   const EscapingValue& escaping = walk.escaping[0];
   const bool is_whole = escaping.guarded == walk.guard.has_value() && !guard_is_step && escaping.steps == 0;
   if (is_whole && walk.escaping.size() == 1 && !walk.sinks) return escaping;
   if (walk.sinks) return walk.guard ? std::nullopt : std::optional(EscapingValue{walk.way[0]});
-  const bool is_made_again = (!walk.guard || guard_is_step) && walk.picked.empty() && !walk.row_split && walk.perm.empty();
-  return is_made_again ? std::optional(EscapingValue{walk.way[0]}) : std::nullopt;
+  if (!walk.picked.empty() || walk.row_split) return std::nullopt;
+  if (!is_guarded) return EscapingValue{walk.way[0]};
+  const bool lies_as_made = walk.perm.empty() && !walk.transposed;
+  const bool is_behind = lies_as_made && std::ranges::all_of(walk.escaping, &EscapingValue::guarded);
+  return is_behind ? std::optional(EscapingValue{walk.guard->node->outputs[0]}) : std::nullopt;
 }
 
 /// The last of the copies of VALUE that are made one of the other and read by nothing else: it stands furthest below.
