@@ -201,14 +201,29 @@ std::vector<Value*> operands_and_terms(const Sdpa& sdpa) {
   return values;
 }
 
+/// The size that is not 0 where x - 1 = max(0, x - 1); nullopt if EQUATION is another.
+std::optional<Dim> size_not_0(const SizeAssumption& equation) {
+  const auto is_of = [](const Dim& less, const Dim& greatest) {
+    return greatest == maximum(0, less) && (less + 1).never_negative();
+  };
+  if (is_of(equation.one, equation.other)) return equation.one + 1;
+  if (is_of(equation.other, equation.one)) return equation.other + 1;
+  return std::nullopt;
+}
+
 void add_assumed_sizes(const Sdpa& sdpa, Facts& facts, std::vector<Precondition>& found) {
   if (facts.assumptions().empty()) return;
   std::set<std::string> symbols;
   const std::vector<Value*> read = operands_and_terms(sdpa);
   for (const Value* value : read) add_symbols(facts.shape(*value), symbols);
-  for (const SizeAssumption* assumption : facts.assumptions_about(symbols))
-    found.push_back(
-        {std::string(kSizesEqual), facts.proves(*assumption, read), assumption->one.str() + " = " + assumption->other.str()});
+  for (const SizeAssumption* assumption : facts.assumptions_about(symbols)) {
+    const bool is_proven = facts.proves(*assumption, read);
+    const auto not_0 = is_proven ? std::nullopt : size_not_0(*assumption);
+    if (not_0)
+      found.push_back({std::string(kSizesNotEmpty), false, not_0->str()});
+    else
+      found.push_back({std::string(kSizesEqual), is_proven, assumption->one.str() + " = " + assumption->other.str()});
+  }
 }
 
 /// True if TERM, of SDPA, is a constant that leaves some row no key in each run.

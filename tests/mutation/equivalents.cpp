@@ -305,6 +305,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"fill: -1e4 for -inf", "masks_of_sizes_beside_sinks", kSinksKeepRows},
       {"fill: lowest for -inf", "masks_of_sizes_beside_sinks", kSinksKeepRows},
       {"terms: order exchanged", "masks_of_sizes_beside_sinks", kSinksKeepRows},
+      {"terms: order exchanged", "row_of_a_table_beside_sinks", kSinksKeepRows},
       {"terms: masks exchanged", "masks_of_sizes_beside_sinks", kSinksKeepRows},
       {"operands: Q read below its layout", "heads_each_by_gather", kCutAndJoined},
       {"operands: Q read below its layout", "*squared_distances", kReshapeBetween},
