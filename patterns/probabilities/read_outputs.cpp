@@ -103,8 +103,10 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   const ProbabilityWalk& walk = reading.probabilities;
   const auto escaping = escaping_probabilities(walk);
   const MaybeShape shape = escaping ? context.facts.shape(*escaping->value) : nullptr;
-  const auto layout = shape ? layout_of(*escaping, reading, *shape, context.facts) : std::nullopt;
+  auto layout = shape ? layout_of(*escaping, reading, *shape, context.facts) : std::nullopt;
   if (!layout) return std::nullopt;
+  // What is added up elementwise has an axis for the features too.
+  if (layout->order.size() > shape->size()) std::erase(layout->order, kNoAxis);
   const auto& sinks = reading.scores.sinks;
   if (sinks && !(walk.sinks && are_columns_of(*sinks, *walk.sinks) && escaping->value == walk.way[0])) return std::nullopt;
   return readable_rows(last_copy(*escaping->value, context.facts), *layout, reading, split, batch, heads, context);

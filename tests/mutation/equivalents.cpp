@@ -56,7 +56,7 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"operands: V read below its layout", "key_blocks_capped", kCutAndJoined},
       {"operands: V read below its layout", "key_blocks_of_other_products", kReshapeBetween},
       {"operands: V read below its layout", "ones_beside_values_added_up", kReshapeBetween},
-      {"operands: V read below its layout", "probabilities_wanted_of_elementwise_product", kReshapeBetween},
+      {"operands: V read below its layout", "*probabilities_wanted_of_elementwise_product", kReshapeBetween},
       {"Expand: size + 6", "rows_of_heads_masked_apart", kExpandWidens},
       {"fill: -1e4 for -inf", "key_blocks_one_not_masked", kKeepsItsKey},
       {"fill: lowest for -inf", "key_blocks_one_not_masked", kKeepsItsKey},
