@@ -23,9 +23,8 @@ std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk)
   if (walk.sinks) return walk.guard ? std::nullopt : std::optional(EscapingValue{walk.way[0]});
   if (!walk.picked.empty() || walk.row_split) return std::nullopt;
   if (!is_guarded) return EscapingValue{walk.way[0]};
-  const bool lies_as_made = walk.perm.empty() && !walk.transposed;
-  const bool is_behind = lies_as_made && std::ranges::all_of(walk.escaping, &EscapingValue::guarded);
-  return is_behind ? std::optional(EscapingValue{walk.guard->node->outputs[0]}) : std::nullopt;
+  if (!std::ranges::all_of(walk.escaping, &EscapingValue::guarded)) return std::nullopt;
+  return EscapingValue{walk.guard->node->outputs[0], walk.guard_transposed, 0, true, walk.guard_perm};
 }
 
 /// The last of the copies of VALUE that are made one of the other and read by nothing else: it stands furthest below.

@@ -48,6 +48,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Transpose: left out", "sum_written_over_a_part", kUnitAxes},
       {"Transpose: two axes exchanged", "sum_written_over_a_part", kUnitAxes},
       {"Transpose: two axes exchanged", "probabilities_weighed_behind_queries_last", kUnitAxes},
+      {"Transpose: two axes exchanged", "probabilities_guarded_and_weighed_queries_last", kUnitAxes},
       {"Transpose: two axes exchanged", "keys_first_renormalised_mask", kUnitAxes},
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
       {"Attention.qk_matmul_output_mode: + 2 modulo 4", "keys_in_blocks_merged_the_wrong_way", kStagesAreOne},
