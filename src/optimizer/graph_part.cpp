@@ -22,9 +22,7 @@ bool says_sizes(const Value& value, Facts& facts) {
   return shape && shape->size() <= 1;
 }
 
-bool is_constant(const Value& value, Facts& facts) {
-  return value.is_stored() || facts.scalar(value);
-}
+bool is_constant(const Value& value, Facts& facts) { return value.is_stored() || facts.scalar(value); }
 
 std::string ints_text(const google::protobuf::RepeatedField<int64_t>& ints) {
   if (ints.size() > kMostInts) return std::to_string(ints.size()) + " numbers";
