@@ -50,7 +50,8 @@ bool compute_the_same(Value& one, Value& other, int& left, Facts& facts, const A
   const bool has_same_shape = shape && other_shape && *shape == *other_shape;
   // A number of another shape is the same operand of an elementwise node, if the results have the same.
   if (const auto number = facts.uniform(a))
-    return number == facts.uniform(b) && (has_same_shape || (may_broadcast && is_floating(facts.type(a))));
+    return number == facts.uniform(b) && facts.type(a) == facts.type(b) &&
+           (has_same_shape || (may_broadcast && is_floating(facts.type(a))));
   if (!has_same_shape) return false;
   if (const IntegerData* integers = facts.integers(a))
     return facts.integers(b) && facts.integers(b)->values == integers->values && facts.type(a) == facts.type(b);

@@ -18,6 +18,7 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Reshape: left out", "probabilities_times_head_before_merging", kReshapeBehind},
       {"Unsqueeze: left out", "values_added_up_of_learned_query", kExpandPutsAxes},
       {"Unsqueeze: left out", "vector_as_query", kExpandPutsAxes},
+      {"Unsqueeze: left out", "size_in_two_types", kExpandPutsAxes},
       {"Unsqueeze: left out", "keys_masked_where_two_fills", kExpandPutsAxes},
       {"Unsqueeze: left out", "three_segments_changed_each", kExpandPutsAxes},
       {"Attention.is_causal: added", "newest_key_multiplied_elementwise", kCausalAnyway},
