@@ -16,13 +16,12 @@ namespace {
 std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk) {
   if (walk.escaping.empty() || walk.is_multiple) return std::nullopt;
   const bool guard_is_step = walk.guard && !walk.steps.empty() && walk.steps[0].node == walk.guard->node;
-  const bool is_guarded = walk.guard && !guard_is_step;
   const EscapingValue& escaping = walk.escaping[0];
   const bool is_whole = escaping.guarded == walk.guard.has_value() && !guard_is_step && escaping.steps == 0;
   if (is_whole && walk.escaping.size() == 1 && !walk.sinks) return escaping;
   if (walk.sinks) return walk.guard ? std::nullopt : std::optional(EscapingValue{walk.way[0]});
   if (!walk.picked.empty() || walk.row_split) return std::nullopt;
-  if (!is_guarded) return EscapingValue{walk.way[0]};
+  if (!walk.guard || guard_is_step) return EscapingValue{walk.way[0]};
   if (!std::ranges::all_of(walk.escaping, &EscapingValue::guarded)) return std::nullopt;
   return EscapingValue{walk.guard->node->outputs[0], walk.guard_transposed, 0, true, walk.guard_perm};
 }
@@ -42,7 +41,9 @@ Value& last_copy(Value& value, Facts& facts) {
 std::optional<ScoreLayout> layout_of(const EscapingValue& escaping, const Reading& reading, const Shape& own, Facts& facts) {
   const MaybeShape first = facts.shape(*reading.probabilities.way[0]);
   if (!first || own.size() < 2) return std::nullopt;
-  const ScoreLayout& above = reading.softmax_layout;
+  ScoreLayout above = reading.softmax_layout;
+  // In the axes of an elementwise product, one of which is of the features.
+  if (above.order.size() > first->size()) std::erase(above.order, kNoAxis);
   const ScoreLayout moved = escaping.perm.empty() ? above : above.behind_moves(escaping.perm, first->size());
   return escaping.transposed ? moved.swapped(own.size()) : moved;
 }
@@ -102,10 +103,8 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   const ProbabilityWalk& walk = reading.probabilities;
   const auto escaping = escaping_probabilities(walk);
   const MaybeShape shape = escaping ? context.facts.shape(*escaping->value) : nullptr;
-  auto layout = shape ? layout_of(*escaping, reading, *shape, context.facts) : std::nullopt;
+  const auto layout = shape ? layout_of(*escaping, reading, *shape, context.facts) : std::nullopt;
   if (!layout) return std::nullopt;
-  // What is added up elementwise has an axis for the features too.
-  if (layout->order.size() > shape->size()) std::erase(layout->order, kNoAxis);
   const auto& sinks = reading.scores.sinks;
   if (sinks && !(walk.sinks && are_columns_of(*sinks, *walk.sinks) && escaping->value == walk.way[0])) return std::nullopt;
   return readable_rows(last_copy(*escaping->value, context.facts), *layout, reading, split, batch, heads, context);

@@ -64,7 +64,7 @@ std::optional<ScoreForm> unless_too_large(ScoreForm form) {
   return form.size() <= kMaxCases ? std::optional(std::move(form)) : std::nullopt;
 }
 
-/// What MAKE makes of a case of A and one of B, wherever both hold.
+/// What MAKE makes of a case of A and one of B, wherever both hold, and what either dropped.
 template <class Make>
 std::optional<ScoreForm> by_cases(const ScoreForm& a, const ScoreForm& b, Make make) {
   ScoreForm form;
@@ -73,6 +73,9 @@ std::optional<ScoreForm> by_cases(const ScoreForm& a, const ScoreForm& b, Make m
       std::optional<ScoreCase> made = make(one, other);
       if (!made) return std::nullopt;
       made->guard = both(one.guard, other.guard);
+      for (const std::vector<Value*>* dropped : {&one.dropped, &other.dropped})
+        for (Value* value : *dropped)
+          if (std::ranges::find(made->dropped, value) == made->dropped.end()) made->dropped.push_back(value);
       append(form, *std::move(made));
     }
   return unless_too_large(std::move(form));
@@ -126,11 +129,7 @@ std::optional<ScoreForm> sum(const ScoreForm& a, const ScoreForm& b, double f) {
 }
 
 std::optional<ScoreForm> product(const ScoreForm& numbers, const ScoreForm& form) {
-  return by_cases(numbers, form, [](const ScoreCase& one, const ScoreCase& other) {
-    auto made = scaled(other, one.number);
-    if (made) take_all(made->dropped, one.dropped);
-    return made;
-  });
+  return by_cases(numbers, form, [](const ScoreCase& one, const ScoreCase& other) { return scaled(other, one.number); });
 }
 
 std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, const ScoreForm& b) {
@@ -150,9 +149,7 @@ std::optional<ScoreForm> selection(const Literal& literal, const ScoreForm& a, c
 std::optional<ScoreForm> mapped(const ScoreForm& a, const ScoreForm& b, double (*f)(double, double)) {
   if (!is_numbers(a) || !is_numbers(b)) return std::nullopt;
   return by_cases(a, b, [f](const ScoreCase& one, const ScoreCase& other) {
-    ScoreCase made{{}, 0, f(one.number, other.number), {}, nullptr, one.dropped};
-    take_all(made.dropped, other.dropped);
-    return std::optional(std::move(made));
+    return std::optional(ScoreCase{{}, 0, f(one.number, other.number)});
   });
 }
 
@@ -161,9 +158,7 @@ std::optional<ScoreForm> lesser(const ScoreForm& bound, const ScoreForm& form, d
   return by_cases(bound, form, [&](const ScoreCase& one, const ScoreCase& other) -> std::optional<ScoreCase> {
     const bool clamps = clamp && one.number >= -below_scores && one.number < kAboveScores;
     if (clamps) *clamp = std::min(clamp->value_or(one.number), one.number);
-    ScoreCase kept = other;
-    take_all(kept.dropped, one.dropped);
-    if (clamps || one.number >= kAboveScores) return kept;
+    if (clamps || one.number >= kAboveScores) return other;
     return one.number <= below_scores && other.scale > 0 ? std::optional(one) : std::nullopt;
   });
 }

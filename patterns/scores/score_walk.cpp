@@ -32,8 +32,7 @@ bool is_read_elsewhere(const Value& value) {
   std::set<const Node*> owners;  // branches of one If are one reader
   for (const Use& use : value.uses) {
     if (!reads_contents(use)) continue;
-    const Node* node = use.node;
-    while (node && node->graph != value.graph && node->graph->owner()) node = node->graph->owner();
+    const Node* node = value.graph->holder_of(*use.node);
     if (node == use.node || owners.insert(node).second) ++reads;
   }
   return value.is_output || reads > 1;

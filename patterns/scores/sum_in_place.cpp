@@ -160,10 +160,12 @@ class SumInPlace {
     };
     Value* core = nearest_source(sum, is_part, facts_);
     const auto form = core ? FormReader(reader_, context_).in_terms_of(*core, sum) : std::nullopt;
-    if (!form || form->size() != 1 || (*form)[0].scale != 1 || !(*form)[0].dropped.empty()) return std::nullopt;
+    if (!form || form->size() != 1) return std::nullopt;
+    const ScoreCase& only = form->front();
+    if (only.scale != 1 || !only.dropped.empty()) return std::nullopt;
     const DataType type = facts_.type(sum);
-    Value* all = (*form)[0].number == 0 ? nullptr : inner_.build().scalar((*form)[0].number, type);
-    for (const Addend& addend : (*form)[0].addends) {
+    Value* all = only.number == 0 ? nullptr : inner_.build().scalar(only.number, type);
+    for (const Addend& addend : only.addends) {
       if (facts_.type(*addend.value) != type) return std::nullopt;
       Value* value = inner_.scaled(addend.value, addend.coefficient);
       all = all ? inner_.sum(all, value) : value;

@@ -149,7 +149,7 @@ bool is_linear(Value& value, Facts& facts) {
          std::ranges::any_of(node->inputs, [&](Value* operand) { return operand && facts.uniform(*operand); });
 }
 
-/// True if VALUE is a sum that the model's constants and sizes alone make. OpenVINO orders three of them anew without end.
+/// True if VALUE is a sum that the model's constants and sizes alone make. OpenVINO orders three of doubles anew and again.
 bool is_sum_of_constants(const Value& value, Facts& facts) {
   return value.producer && has(*value.producer, Trait::kAdds) && facts.constant(value);
 }
