@@ -129,11 +129,19 @@ std::optional<Miss> Planner::choose_views(WritingPlan& plan, const Level& level)
   return std::nullopt;
 }
 
+/// True if SIZE, of Q, is JOINT in each run or expanded to it. Where it is 1 and the KEY's too, that would make the product
+/// with K once for each of JOINT.
+bool may_become(const Dim& size, const Dim& key, const Dim& joint) {
+  if (size == joint) return true;
+  const Dim& made = size.is(1) ? key : size;
+  return !made.is(1) && may_be_equal(made, joint);
+}
+
 std::optional<Miss> Planner::check_query(const WritingPlan& plan) const {
-  const Dim batch = plan.q->axes.size(Role::kBatch), heads = plan.q->axes.size(Role::kHead);
-  const bool same_batch = batch == sdpa_.batch || (!batch.is(1) && may_be_equal(batch, sdpa_.batch));
-  const bool same_heads = heads == sdpa_.query_heads || (!heads.is(1) && may_be_equal(heads, sdpa_.query_heads));
-  if (same_batch && same_heads) return std::nullopt;
+  const auto becomes = [&plan](Role role, const Dim& joint) {
+    return may_become(plan.q->axes.size(role), plan.k->axes.size(role), joint);
+  };
+  if (becomes(Role::kBatch, sdpa_.batch) && becomes(Role::kHead, sdpa_.query_heads)) return std::nullopt;
   return miss_at(*plan.q, "emit.query-broadcasts",
                  plan.q->axes.str() + " against " + to_string({sdpa_.batch, sdpa_.query_heads}));
 }
@@ -165,12 +173,14 @@ std::optional<Miss> Planner::share_heads(WritingPlan& plan, const Level& level) 
 
 std::optional<Miss> Planner::broadcast_batch(WritingPlan& plan) const {
   const Dim query = plan.q->axes.size(Role::kBatch);
+  // Q of a single one is expanded to K's.
+  const Dim joint = query.is(1) ? plan.k->axes.size(Role::kBatch) : query;
   for (const OperandView* view : {plan.k, plan.v}) {
     const Dim batch = view->axes.size(Role::kBatch);
-    if (batch == query) continue;
-    const std::string found = "batch " + query.str() + " of Q against " + batch.str();
-    if (query.is(1)) return miss_at(*plan.q, "emit.query-broadcasts", found);
-    if (!batch.is(1) && !may_be_equal(batch, query)) return miss_at(*view, "emit.batch", found);
+    if (batch == joint) continue;
+    const std::string found = "batch " + joint.str() + " of Q against " + batch.str();
+    if (joint.is(1)) return miss_at(*plan.q, "emit.query-broadcasts", found);
+    if (!batch.is(1) && !may_be_equal(batch, joint)) return miss_at(*view, "emit.batch", found);
     (view == plan.k ? plan.expands_key_batch : plan.expands_value_batch) = true;
   }
   return std::nullopt;
