@@ -78,6 +78,10 @@ auto kind_of(const Node* reader, const Value& value) {
   return std::tuple(reader->number, other == reader->inputs.end() ? 0 : (*other)->index + 1);
 }
 
+bool stands_above(const Node* one, const Node* other) {
+  return std::tuple(one->position, one->id) < std::tuple(other->position, other->id);
+}
+
 }  // namespace
 
 EqualNodes::EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls)
@@ -107,7 +111,10 @@ void EqualNodes::merge_readers(Value& value) {
   for (size_t first = 0; first < readers.size(); ++first) {
     for (size_t i = first + 1; i < std::min(readers.size(), first + 1 + kMostCompared); ++i) {
       if (kind_of(readers[i], value) != kind_of(readers[first], value)) break;
-      if (!readers[first]->removed && !readers[i]->removed) merge(*readers[first], *readers[i]);
+      if (readers[first]->removed || readers[i]->removed) continue;
+      // They were sorted by what they read before some of that was made one: they may stand in any order.
+      const auto [one, other] = std::minmax(readers[first], readers[i], stands_above);
+      merge(*one, *other);
     }
   }
 }
