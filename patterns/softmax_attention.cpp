@@ -18,6 +18,7 @@
 #include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
 #include "patterns/layout_checks.h"
+#include "patterns/leading_split.h"
 #include "patterns/operands/broadcast_operands.h"
 #include "patterns/operands/operand_walk.h"
 #include "patterns/preconditions.h"
@@ -25,11 +26,11 @@
 #include "patterns/probabilities/kept_scores.h"
 #include "patterns/probabilities/linear_steps.h"
 #include "patterns/probabilities/padded_values.h"
+#include "patterns/probabilities/picked_softmax.h"
 #include "patterns/probabilities/probability_walk.h"
 #include "patterns/probabilities/read_outputs.h"
 #include "patterns/probabilities/steps_at_product.h"
 #include "patterns/products/further_product.h"
-#include "patterns/products/leading_axes.h"
 #include "patterns/products/product_letters.h"
 #include "patterns/products/products.h"
 #include "patterns/scores/causal_terms.h"
@@ -49,67 +50,6 @@
 
 namespace attn_opt {
 namespace {
-
-/// The shapes that the scores of READING have on their way, batch and heads first.
-std::vector<Shape> shapes_of_scores(const Reading& reading, MatchContext& context) {
-  std::vector<Shape> shapes;
-  const auto add = [&](Value& value, const ScoreLayout& layout) {
-    const MaybeShape shape = context.facts.shape(value);
-    if (shape && shape->size() >= 2) shapes.push_back(layout.placed(*shape));
-  };
-  add(*reading.scores.value, reading.scores.layout);
-  add(*reading.probabilities.probabilities, reading.value_product.probabilities);
-  shapes.insert(shapes.end(), reading.scores.frames.begin(), reading.scores.frames.end());
-  return shapes;
-}
-
-/// Reads the product with V anew, and the scores' layout, where other values of READING part batch and heads otherwise.
-Matched<void> part_leading_axes(Reading& reading, MatchContext& context) {
-  const std::vector<Shape> shapes = shapes_of_scores(reading, context);
-  const auto split = has_more_leading_axes(shapes) ? parted_leading_axes(shapes) : std::nullopt;
-  if (!split) return {};
-  ScoreLayout& layout = reading.scores.layout;
-  layout.head_axes = head_axes_in(shapes[0], *split).value_or(layout.head_axes);
-  const ProbabilityWalk& walk = reading.probabilities;
-  const auto heads = shapes.size() > 1 ? head_axes_in(shapes[1], *split) : std::nullopt;
-  if (heads) {
-    ATTN_OPT_MATCH(reading.value_product, value_product(*walk.product, *walk.probabilities, context, heads));
-  }
-  return {};
-}
-
-/// Batch and heads of a merged leading axis where Q itself was merged from them.
-std::optional<LeadingSplit> split_by_query(const ScoreProduct& product, MatchContext& context) {
-  const Operand query = walk_operand({product.query.value, axes_of(product.query, std::nullopt, context)}, context);
-  for (auto view = query.views.rbegin(); view != query.views.rend(); ++view) {
-    std::vector<Dim> heads;
-    for (const Factor& factor : view->axes.factors())
-      if (factor.role == Role::kHead) heads.push_back(factor.size);
-    if (heads.size() == 2 && heads[1].is_constant()) return LeadingSplit{heads[0], heads[1]};
-  }
-  return std::nullopt;
-}
-
-std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& context) {
-  if (auto split = parted_leading_axes(shapes_of_scores(reading, context))) return split;
-  if (reading.score_product.scores.size() != 3) return std::nullopt;
-  return split_by_query(reading.score_product, context);
-}
-
-void set_leading_sizes(const Reading& reading, const std::optional<LeadingSplit>& split, Sdpa& sdpa) {
-  sdpa.batch = sdpa.query_heads = 1;
-  if (split) {
-    sdpa.batch = split->batch;
-    sdpa.query_heads = split->heads;
-    return;
-  }
-  const Shape& scores = reading.score_product.scores;
-  const size_t leading = scores.size() - 2, heads = std::min(reading.scores.layout.head_axes, leading);
-  for (size_t axis = 0; axis < leading; ++axis) {
-    Dim& size = axis + heads < leading ? sdpa.batch : sdpa.query_heads;
-    size = size * scores[axis];
-  }
-}
 
 /// A product with a scale and a bias of its own, in the terms of the walk that ended at it.
 Matched<void> add_what_product_adds(Reading& reading) {
@@ -226,9 +166,28 @@ class SoftmaxAttention : public Pattern {
   std::string_view summary() const override {
     return "attention around a softmax: any order of scale, softcap, bias and mask; repeated heads; KV caches";
   }
-  bool is_anchor(const Node& node) const override { return may_be_softmax(node) || may_make_product(node); }
+  bool is_anchor(const Node& node) const override {
+    return may_be_softmax(node) || may_make_product(node) || (node.is("Split") && may_pick_of_softmax(node));
+  }
+  size_t parts(const Node& anchor) const override { return anchor.is("Split") ? anchor.outputs.size() : 1; }
 
   Matched<Match> match(Node& anchor, MatchContext& context) const override {
+    auto part = cuts_out(anchor) ? match_part(anchor.outputs[context.part], context) : std::nullopt;
+    if (anchor.is("Split"))  // what is in its way is told at the softmax
+      return part && *part ? *std::move(part) : missed(std::string(kNotAttention), &anchor, "");
+    if (part) return *std::move(part);
+    auto match = match_whole(anchor, context);
+    const Node* split = match ? nullptr : match.error().node;
+    if (!split || !split->is("Split")) return match;
+    // What is in the way of the softmax as a whole may be none to parts of it.
+    for (Value* one : split->outputs)
+      if (auto of_part = match_part(one, context); of_part && !*of_part && of_part->error().id != kNotAttention)
+        return *std::move(of_part);
+    return match;
+  }
+
+ private:
+  static Matched<Match> match_whole(Node& anchor, MatchContext& context) {
     if (may_make_product(anchor) && !anchor.is("Einsum")) return match_further_product(anchor, context);
     if (is_product(anchor))
       if (auto further = match_further_product(anchor, context); further || further.error().id != kNotAttention) return further;
@@ -248,27 +207,44 @@ class SoftmaxAttention : public Pattern {
     if ((blocks || (softmax && softmax->divided)) && is_part_of_product(*anchor.outputs[0], match_blocks, context))
       return missed(std::string(kNotAttention), &anchor, "");  // it is told at what joins the parts
     if (blocks) return match_blocks(anchor, *blocks, context);
-    if (!softmax) return no_softmax(anchor, context);
-    if (weighs_choices(*softmax->input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
-    auto walk = walk_probabilities(*softmax, softmax->product, context);
+    return softmax ? match_softmax(anchor, *softmax, context) : no_softmax(anchor, context);
+  }
+
+  /// PART, perhaps null, of probabilities that are no attention as a whole; nullopt if it is none of any, or nothing reads it.
+  static std::optional<Matched<Match>> match_part(Value* part, MatchContext& context) {
+    const bool is_read = part && !part->uses.empty() && &canonical(*part, context.facts) == part;
+    auto softmax = is_read ? picked_softmax(*part, context) : std::nullopt;
+    if (!softmax) return std::nullopt;
+    Node& anchor = *part->producer;
+    auto match = match_softmax(anchor, *softmax, context);
+    const bool is_told_elsewhere = match && may_pick_of_softmax(anchor) &&
+                                   (match_whole(*picked_source(anchor), context) ||
+                                    is_part_of_product(*match->insert_before->outputs[0], match_blocks, context));
+    return is_told_elsewhere ? missed(std::string(kNotAttention), &anchor, "") : std::move(match);
+  }
+
+  /// SOFTMAX, which ANCHOR makes.
+  static Matched<Match> match_softmax(Node& anchor, SoftmaxSite& softmax, MatchContext& context) {
+    if (weighs_choices(*softmax.input, context.facts)) return missed(std::string(kNotAttention), &anchor, "");
+    const SoftmaxSite own = softmax;
+    auto walk = walk_probabilities(softmax, softmax.product, context);
     const bool joins_rows = walk && walk->row_split, are_read = walk && !walk->escaping.empty();
-    auto match = walk ? match_product(anchor, *softmax, *std::move(walk), context) : tl::unexpected<Miss>(walk.error());
+    auto match = walk ? match_product(anchor, softmax, *std::move(walk), context) : tl::unexpected<Miss>(walk.error());
     if (!match && match.error().id == "softmax.divided-late")
-      if (auto whole = match_one_block(anchor, *softmax->output, context)) return whole;
+      if (auto whole = match_one_block(anchor, *softmax.output, context)) return whole;
     // Masks of queries and heads that are taken for queries are repeated, and their probabilities lie otherwise.
     const auto may_be_better = [&](const Sdpa& sdpa) {
       return joins_rows && (!sdpa.terms.empty() || sdpa.is_causal || (are_read && !sdpa.probabilities));
     };
     if (match ? !may_be_better(match->sdpa) : match.error().id == kNotAttention) return match;
-    return match_parted(anchor, std::move(match), context);
+    return match_parted(anchor, own, std::move(match), context);
   }
 
- private:
-  /// ANCHOR with each axis of what it makes cut into factors that move as one; MATCH, perhaps a miss, if that is no attention.
-  static Matched<Match> match_parted(Node& anchor, Matched<Match> match, MatchContext& context) {
-    auto softmax = multiple_of_softmax_at(anchor, context);
-    auto walk = softmax ? walk_probabilities(*softmax, nullptr, context, true) : tl::unexpected<Miss>(match.error());
-    auto parted = walk && walk->summed ? match_walk(anchor, *softmax, *std::move(walk), context) : tl::unexpected<Miss>(Miss());
+  /// SOFTMAX with each axis of what ANCHOR makes cut into factors that move as one; MATCH, perhaps a miss, if that is no
+  /// attention.
+  static Matched<Match> match_parted(Node& anchor, SoftmaxSite softmax, Matched<Match> match, MatchContext& context) {
+    auto walk = walk_probabilities(softmax, nullptr, context, true);
+    auto parted = walk && walk->summed ? match_walk(anchor, softmax, *std::move(walk), context) : tl::unexpected<Miss>(Miss());
     return parted ? std::move(parted) : std::move(match);
   }
 

@@ -43,6 +43,7 @@ struct MatchContext {
   NestedSoftmaxes* nested_softmaxes = nullptr;  ///< found below the one that is read just now; of patterns/softmax/weights.cpp
   /// Values that are no sums of blocks of keys, as long as the graph stays as it is; of patterns/softmax/key_blocks.cpp.
   std::unordered_set<const Value*> no_blocks = {};
+  size_t part = 0;  ///< which of the anchor's outputs is looked at, where Pattern::parts() tells several apart
 };
 
 /// A recognised attention and where it stands.
@@ -68,7 +69,10 @@ class Pattern {
   virtual std::string_view summary() const = 0;  ///< one line for `attn-opt patterns`
   /// True for nodes at which match() is to be tried. Cheap: it is asked of every node.
   virtual bool is_anchor(const Node& node) const = 0;
-  /// Describes the attention at ANCHOR. A miss with the id "not-attention" says that there is none: it is not reported.
+  /// How many outputs of ANCHOR may each be a site of its own.
+  virtual size_t parts(const Node& /*anchor*/) const { return 1; }
+  /// Describes the attention at ANCHOR, of which CONTEXT says the part. A miss with the id "not-attention" says that there is
+  /// none: it is not reported.
   virtual Matched<Match> match(Node& anchor, MatchContext& context) const = 0;
 };
 

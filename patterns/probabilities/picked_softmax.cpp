@@ -1,5 +1,6 @@
 #include "patterns/probabilities/picked_softmax.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -84,11 +85,15 @@ Value* picked_of_parted(Node& node, Value& scores, const Shape& regrouped, Match
 
 bool may_pick_of_softmax(const Node& node) {
   const PickedSource source = source_of(node);
-  return source.softmax && source.has_others;
+  const auto is_read = [](const Value* part) { return part && !part->uses.empty(); };
+  return source.softmax && (source.has_others || std::ranges::count_if(node.outputs, is_read) > 1);
 }
 
-std::optional<SoftmaxSite> picked_softmax(Node& node, MatchContext& context) {
-  Node* softmax = source_of(node).softmax;
+Node* picked_source(const Node& node) { return source_of(node).softmax; }
+
+std::optional<SoftmaxSite> picked_softmax(Value& part, MatchContext& context) {
+  Node& node = *part.producer;
+  Node* softmax = picked_source(node);
   if (!softmax) return std::nullopt;
   Facts& facts = context.facts;
   SoftmaxSite site = softmax_operator(*softmax, context);
@@ -97,13 +102,12 @@ std::optional<SoftmaxSite> picked_softmax(Node& node, MatchContext& context) {
     return std::nullopt;
   Node* regrouping = nullptr;  // the last, of all
   const bool is_of_softmax = is_regrouped(*node.inputs[0], *site.output, regrouping, facts);
-  const auto axis = picked_axis(*node.outputs[0], facts);
+  const auto axis = picked_axis(part, facts);
   if (!is_of_softmax || (axis && *axis + 1 == whole->size())) return std::nullopt;
-  site.input = axis
-                   ? picked_as(*node.outputs[0], *regrouped_as(*site.input, *rows, *whole, regrouping, context), *axis, context)
+  site.input = axis ? picked_as(part, *regrouped_as(*site.input, *rows, *whole, regrouping, context), *axis, context)
                : node.is("Gather") ? picked_of_parted(node, *site.input, *whole, context)
                                    : nullptr;
-  site.output = node.outputs[0];
+  site.output = &part;
   return site.input ? std::optional(site) : std::nullopt;
 }
 

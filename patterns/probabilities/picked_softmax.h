@@ -10,11 +10,15 @@
 
 namespace attn_opt {
 
-/// Cheap: true for a Slice or Gather of a Softmax that others read, or of its result regrouped.
+/// Cheap: true for a Slice or Gather of a Softmax that others read, or of its result regrouped, and for a Split of which more
+/// than one part is read.
 bool may_pick_of_softmax(const Node& node);
 
-/// The softmax of what NODE picks along another axis than the keys'; also where NODE is the last to read it. Nullopt if NODE
-/// picks of no softmax.
-std::optional<SoftmaxSite> picked_softmax(Node& node, MatchContext& context);
+/// The Softmax that NODE, a Slice, Gather or Split, picks of; null if there is none.
+Node* picked_source(const Node& node);
+
+/// The softmax of what a Slice, Gather or Split picks as PART along another axis than the keys'; also where it is the last to
+/// read it. Nullopt if it picks of no softmax.
+std::optional<SoftmaxSite> picked_softmax(Value& part, MatchContext& context);
 
 }  // namespace attn_opt

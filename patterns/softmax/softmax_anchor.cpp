@@ -339,7 +339,7 @@ std::optional<SoftmaxSite> multiple_of_softmax_at(Node& node, MatchContext& cont
     return site;
   }
   if (node.is("Concat")) return softmax_of_parts(node, context);
-  if (node.is("Slice") || node.is("Gather")) return picked_softmax(node, context);
+  if (node.is("Slice") || node.is("Gather")) return picked_softmax(*node.outputs[0], context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
   auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;

@@ -158,12 +158,16 @@ std::optional<KeyBlocks> product_in_parts(Node& concat, MatchContext& context) {
 
 bool is_part_of_product(Value& value, BlocksMatch match, MatchContext& context) {
   constexpr size_t kMostPartsLookedAt = 8;
-  const Readers readers = readers_of(value, context.facts);
-  Node* concat = readers.only_one() ? readers.all[0].node : nullptr;
-  if (!concat || !concat->is("Concat") || concat->graph != value.graph || concat->inputs.size() > kMostPartsLookedAt)
-    return false;
-  auto blocks = product_in_parts(*concat, context);
-  return blocks && match(*concat, *blocks, context);
+  Value* part = &value;
+  for (int step = 0; step < kMaxTogether; ++step) {
+    const Readers readers = readers_of(*part, context.facts);
+    Node* concat = readers.only_one() ? readers.all[0].node : nullptr;
+    if (!concat || !concat->is("Concat") || concat->graph != value.graph || concat->inputs.size() > kMostPartsLookedAt) break;
+    auto blocks = product_in_parts(*concat, context);
+    if (blocks && match(*concat, *blocks, context)) return true;
+    part = concat->outputs[0];
+  }
+  return false;
 }
 
 }  // namespace attn_opt

@@ -25,7 +25,8 @@ std::optional<KeyBlocks> product_in_parts(Node& concat, MatchContext& context);
 /// What a node is matched to as the attention of blocks.
 using BlocksMatch = Matched<Match> (*)(Node&, KeyBlocks&, MatchContext&);
 
-/// True if nothing reads VALUE but a Concat of few parts, which is a product_in_parts() that MATCH takes.
+/// True if nothing reads VALUE but a Concat of few parts, or Concats of such, one of which is a product_in_parts() that MATCH
+/// takes.
 bool is_part_of_product(Value& value, BlocksMatch match, MatchContext& context);
 
 }  // namespace attn_opt

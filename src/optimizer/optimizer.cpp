@@ -121,7 +121,7 @@ class Run {
       add_verifier(*for_all_sizes_);
     }
     Node& anchor = *site.match.anchor;
-    auto match = guarded(anchor, [&] { return site.pattern->match(anchor, for_all_sizes_->context); });
+    auto match = match_part(*site.pattern, anchor, site.part, for_all_sizes_->context);
     if (!match) return false;
     site.match = *std::move(match);
     site.equal_sizes = std::move(equal_sizes);
@@ -159,7 +159,7 @@ class Run {
     const bool is_taken = site.match.insert_before->removed;
     if (!is_taken && !reads_what_is_gone(site.match)) return {};
     Node& anchor = *site.match.anchor;
-    auto renewed = guarded(anchor, [&] { return site.pattern->match(anchor, reading_of(site).context); });
+    auto renewed = match_part(*site.pattern, anchor, site.part, reading_of(site).context);
     if (is_taken && (!renewed || renewed->insert_before->removed)) return missed(std::string(kNotAttention), &anchor, "");
     ATTN_OPT_MATCH(site.match, std::move(renewed));
     enter_match(site.match, report_.sites[site.report]);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -19,9 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-SiteReport reported(const Node& anchor, const Pattern& pattern) {
+SiteReport reported(const Node& anchor, size_t part, const Pattern& pattern) {
   SiteReport site;
   enter_place(anchor, pattern.name(), site);
+  if (part > 0) site.name = anchor.outputs[part]->name;
   Provenance provenance = provenance_of(anchor);
   site.module = std::move(provenance.module);
   site.source_file = std::move(provenance.source_file);
@@ -35,24 +37,24 @@ bool is_in_local_attention(const Graph& graph) {
   return function && is_local_attention(*function);
 }
 
-void try_pattern(const Pattern& pattern, Node& node, MatchContext& context, Report& report, FoundSites& found,
+void try_pattern(const Pattern& pattern, Node& node, size_t part, MatchContext& context, Report& report, FoundSites& found,
                  const SiteListeners& listeners) {
   const auto start = Clock::now();
-  Matched<Match> match = guarded(node, [&] { return pattern.match(node, context); });
+  Matched<Match> match = match_part(pattern, node, part, context);
   if (!match && listeners.trace && !match.error().found.empty()) listeners.trace(pattern.name(), node, match.error());
   if (match ? node.is_dead() : match.error().id == kNotAttention) return;
-  SiteReport site = reported(node, pattern);
+  SiteReport site = reported(node, part, pattern);
   site.match_seconds = seconds_since(start);
   if (match && node.graph->function()) match = missed("site.in-function", &node, "a model-local function is not rewritten");
   if (match) {
     enter_match(*match, site);
-    found.matched.push_back({*std::move(match), &pattern, report.sites.size()});
+    found.matched.push_back({*std::move(match), &pattern, report.sites.size(), part});
   } else {
     enter_miss(match.error(), SiteReport::Outcome::kMissed, site);
     if (listeners.graphs) site.before = listeners.graphs->around(node, match.error().node);
   }
   report.sites.push_back(std::move(site));
-  found.anchors.push_back(&node);
+  found.places.push_back({&node, part});
 }
 
 using Outcome = SiteReport::Outcome;
@@ -126,8 +128,8 @@ std::vector<size_t> lines_around(const FoundSites& found, const Report& report) 
     if (report.sites[site.report].outcome != Outcome::kRefused) continue;
     const std::unordered_set<const Node*> nodes = nodes_of(site.match.sdpa);
     for (size_t i = 0; i < around.size(); ++i)
-      if (report.sites[i].outcome == Outcome::kMissed && found.anchors[i] != found.anchors[site.report] &&
-          nodes.contains(found.anchors[i]))
+      if (report.sites[i].outcome == Outcome::kMissed && found.places[i] != found.places[site.report] &&
+          nodes.contains(found.places[i].anchor))
         around[i] = site.report;
   }
   return around;
@@ -152,23 +154,23 @@ void merge_lines(const FoundSites& found, Report& report) {
   for (size_t i = 0; i < around.size(); ++i)
     if (around[i] != i) merge(std::move(report.sites[i]), report.sites[around[i]]);
   const std::unordered_set<size_t> covered = covered_lines(found, report);
-  std::unordered_set<const Node*> fused;
+  std::set<Place> fused;
   for (size_t i = 0; i < report.sites.size(); ++i)
-    if (report.sites[i].outcome == Outcome::kFused) fused.insert(found.anchors[i]);
+    if (report.sites[i].outcome == Outcome::kFused) fused.insert(found.places[i]);
   std::vector<SiteReport> lines;
-  const Node* last = nullptr;  // patterns are tried node by node
+  Place last{nullptr, 0};  // patterns are tried place by place
   for (size_t i = 0; i < report.sites.size(); ++i) {
     SiteReport& site = report.sites[i];
-    const Node* anchor = found.anchors[i];
+    const Place& place = found.places[i];
     if (around[i] != i) continue;
     if (site.outcome == Outcome::kFused) {
       lines.push_back(std::move(site));
-    } else if (!anchor->removed && !fused.contains(anchor) && !covered.contains(i)) {
-      if (anchor == last)
+    } else if (!place.anchor->removed && !fused.contains(place) && !covered.contains(i)) {
+      if (place == last)
         merge(std::move(site), lines.back());
       else
         lines.push_back(std::move(site));
-      last = anchor;
+      last = place;
     }
   }
   report.sites = std::move(lines);
@@ -248,8 +250,11 @@ FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& 
     const size_t first = matched.size();
     for (Node* node : graph->nodes()) {
       if (node->removed) continue;
-      for (const Pattern* pattern : chosen)
-        if (pattern->is_anchor(*node)) try_pattern(*pattern, *node, context, report, found, listeners);
+      for (const Pattern* pattern : chosen) {
+        if (!pattern->is_anchor(*node)) continue;
+        for (size_t part = 0; part < pattern->parts(*node); ++part)
+          try_pattern(*pattern, *node, part, context, report, found, listeners);
+      }
     }
     // What one site shares with a later one must stand above it, whatever the order of their anchors. Of two that are at one
     // place that of the pattern that comes first is tried first.

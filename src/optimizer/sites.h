@@ -16,6 +16,7 @@ struct MatchedSite {
   Match match;
   const Pattern* pattern = nullptr;
   size_t report = 0;
+  size_t part = 0;  ///< of what its anchor makes
   /// Sizes that it would have to take for equal, had it not been described without; empty if it is described as usual.
   std::string equal_sizes = {};
 };
@@ -29,9 +30,17 @@ bool contains(const std::vector<std::string>& names, std::string_view name);
 /// Enters what MATCH recognised.
 void enter_match(const Match& match, SiteReport& line);
 
+/// A part of what a node makes at which a pattern looked.
+struct Place {
+  const Node* anchor;
+  size_t part;
+
+  auto operator<=>(const Place&) const = default;
+};
+
 struct FoundSites {
   std::vector<MatchedSite> matched;  ///< in the order in which their nodes can be written: by graph, then by place in it
-  std::vector<const Node*> anchors;  ///< of each line of the report
+  std::vector<Place> places;         ///< of each line of the report
 };
 
 /// The patterns that ONLY and DISABLE leave, by their PRIORITIES. Error: kUsage for a name that no pattern has.
@@ -47,8 +56,8 @@ struct SiteListeners {
 FoundSites find_sites(MatchContext& context, const std::vector<const Pattern*>& chosen, Report& report,
                       const SiteListeners& listeners = {});
 
-/// Leaves a line for each node: those that fused it, or what is in the way of the pattern that got furthest, with the misses of
-/// the others. Nodes that were fused from elsewhere have none.
+/// Leaves a line for each place: those that fused it, or what is in the way of the pattern that got furthest, with the misses
+/// of the others. Nodes that were fused from elsewhere have none.
 void merge_lines(const FoundSites& found, Report& report);
 
 /// The id of a miss that is a defect of attn-opt.
@@ -63,6 +72,12 @@ auto guarded(const Node& anchor, Step step) -> decltype(step()) {
   } catch (const std::exception& defect) {
     return missed(std::string(kDefect), &anchor, defect.what());
   }
+}
+
+/// What PATTERN recognises of the part number PART of what ANCHOR makes; misses as those of guarded().
+inline Matched<Match> match_part(const Pattern& pattern, Node& anchor, size_t part, MatchContext& context) {
+  context.part = part;
+  return guarded(anchor, [&] { return pattern.match(anchor, context); });
 }
 
 /// Enters NODE, at which PATTERN or a rewrite of that name looked, into a line of the report.
