@@ -300,8 +300,8 @@ class SoftmaxAttention : public Pattern {
     const ScoreProduct& scores = reading.score_product;
     const ProductSide query = broadcast_query(scores.query, scores.key, reader, context);
     sdpa.q = operand(query);
-    ProductSide key = broadcast_batch(scores.key, query, reader, context);
-    ProductSide value = broadcast_batch(reading.value_product.value, query, *reading.probabilities.product, context);
+    ProductSide key = broadcast_leading(scores.key, query, reader, context);
+    ProductSide value = broadcast_leading(reading.value_product.value, query, *reading.probabilities.product, context);
     sdpa.k = operand(key);
     sdpa.v = operand(value);
     const auto heads = [](const Operand& side) { return side.views.back().axes.size(Role::kHead); };

@@ -78,6 +78,19 @@ std::vector<AxisPair> shared_heads(const ProductSide& side, const ProductSide& o
   return axes;
 }
 
+/// axes_beside_others() of heads, in front of an axis of heads that SIDE has its own of: of the operator's heads those beside
+/// each other share one.
+std::vector<AxisPair> outer_shared_heads(const ProductSide& side, const ProductSide& other, Facts& facts) {
+  std::vector<AxisPair> axes = axes_beside_others(side, other, Role::kHead, facts);
+  const std::vector<AxisPair> all = leading_pairs(side, other);
+  const Shape& shape = facts.shape(*side.value).known();
+  const auto is_own = [&](const AxisPair& pair) { return side.roles[pair.own] == Role::kHead && !shape[pair.own].is(1); };
+  std::erase_if(axes, [&](const AxisPair& shared) {
+    return std::none_of(std::ranges::find(all, shared.own, &AxisPair::own), all.end(), is_own);
+  });
+  return axes;
+}
+
 /// SIDE with AXES at the size they have in OTHER.
 ProductSide expanded(const ProductSide& side, const std::vector<AxisPair>& axes, const ProductSide& other, Node& reader,
                      MatchContext& context) {
@@ -101,8 +114,11 @@ ProductSide broadcast_query(const ProductSide& query, const ProductSide& key, No
   return expanded(query, broadcast_axes(query, key, context.facts), key, reader, context);
 }
 
-ProductSide broadcast_batch(const ProductSide& operand, const ProductSide& query, Node& reader, MatchContext& context) {
-  return expanded(operand, axes_beside_others(operand, query, Role::kBatch, context.facts), query, reader, context);
+ProductSide broadcast_leading(const ProductSide& operand, const ProductSide& query, Node& reader, MatchContext& context) {
+  std::vector<AxisPair> axes = axes_beside_others(operand, query, Role::kBatch, context.facts);
+  const std::vector<AxisPair> heads = outer_shared_heads(operand, query, context.facts);
+  axes.insert(axes.end(), heads.begin(), heads.end());
+  return expanded(operand, axes, query, reader, context);
 }
 
 void broadcast_heads(ProductSide& key, ProductSide& value, const ProductSide& query, const ProductSide& output, Node& reader,
