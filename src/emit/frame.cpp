@@ -74,6 +74,19 @@ const Dim& size_of(Part part, const Placed& value, const LeadingParts& parts, co
   return is_alone ? value.shape[static_cast<size_t>(first - parts.begin())] : joint;
 }
 
+/// Where batch and heads are one axis of MET, of a size that only VALUE has: it is theirs, or 1, which broadcasts. VALUE
+/// becomes as they are, and MET what it is then. Miss "emit.shape".
+Matched<void> stretch_over_batch_and_heads(Placed& value, Shape& met, Site& site) {
+  constexpr size_t kRankOfMerged = 3;
+  if (met.size() != kRankOfMerged || value.shape.size() != kRankOfMerged || value.shape[0] != met[0]) return {};
+  const Shape target{site.scores[0] * site.scores[1], 1, 1};
+  Value* sizes = site.sizes.sizes(target);
+  if (!sizes) return missed("emit.shape", value.value->producer, "no value at hand has a size of " + to_string(target));
+  value.value = site.build.node("Expand", {value.value, sizes});
+  value.shape[0] = met[0] = target[0];
+  return {};
+}
+
 /// Expands the axes of size 1 that hold a part of what VALUE varies along: only whole parts can be merged.
 Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingParts& parts, const std::vector<Part>& varying,
                              Site& site) {
@@ -114,12 +127,16 @@ bool is_scores_frame(const Shape& frame, Site& site) {
 }
 
 Matched<Placed> to_scores_frame(Placed value, const Shape& met, Site& site) {
-  const Shape frame = of_joint_batch(met, site);
+  Shape frame = of_joint_batch(met, site);
   if (value.shape.size() > frame.size())
     return missed("emit.frame", value.value->producer, to_string(value.shape) + " in a frame " + to_string(frame));
   if (value.shape.size() <= 2 || is_scores_frame(frame, site)) return value;
   auto parts = leading_parts(frame, site.scores);
   if (!parts && frame.size() > 3 && frame[frame.size() - 3] == site.scores[1]) parts = assumed_parts(frame);
+  if (!parts) {
+    ATTN_OPT_DONE(stretch_over_batch_and_heads(value, frame, site));
+    parts = leading_parts(frame, site.scores);
+  }
   if (!parts) return missed("emit.frame", value.value->producer, to_string(frame) + " against " + to_string(site.scores));
   std::vector<Part> varying = varying_parts(value.shape, *parts);
   if (varying.empty()) return with_rank(std::move(value), 2, site);
