@@ -88,6 +88,14 @@ std::optional<LeadingSplit> split_of(const Dim& size, const LeadingSplit& split,
   return is_equal ? split : LeadingSplit{*batch, split.heads};
 }
 
+/// ADDEND of PRODUCT, a Gemm of keys by queries, as it is added to queries by keys.
+Matched<Value*> turned_addend(Value& addend, Node& product, MatchContext& context) {
+  const MaybeShape shape = context.facts.shape(addend);
+  if (!shape) return missed("product.gemm", &product, "a bias of unknown rank");
+  InnerValues inner(product, context);
+  return shape->empty() ? &addend : shape->size() == 1 ? inner.unsqueezed(&addend, {1}) : inner.transposed(&addend, {1, 0});
+}
+
 }  // namespace
 
 std::vector<Role> matmul_roles(size_t rank, Role last_but_one, Role last, size_t head_axes) {
@@ -163,7 +171,9 @@ Matched<ScoreProduct> score_product(Node& product, const ScoreLayout& layout, Ma
   read.scores = layout.placed(*scores);
   ATTN_OPT_MATCH(read.scale, factor_of_product(product, context.facts));
   read.addend = addend_of(product, context.facts);
-  if (read.addend && transposed) return missed("product.gemm", &product, "a bias of transposed scores");
+  if (read.addend && transposed) {
+    ATTN_OPT_MATCH(read.addend, turned_addend(*read.addend, product, context));
+  }
   if (read.addend) read.addend_scale = product.float_attribute("beta", 1);
   return read;
 }
