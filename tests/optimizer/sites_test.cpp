@@ -47,6 +47,19 @@ TEST(Sites, ThatAreMissedLeaveEqualNodesAsTheyWere) {
   EXPECT_EQ(model.proto.SerializeAsString(), before);
 }
 
+// Attention pooling of instances (ABMIL, CLAM): the bias of a Linear is one number for each query, so that no draw of a case
+// would tell whether it was read.
+TEST(Sites, OfALinearWithABiasThatIsTurnedAreWritten) {
+  Model model = in_memory(model_of_graph(R"((float[instances,8] x, float[2,8] w, float[2] bias) => (float[2,8] y) {
+      scores = Gemm <transB = 1> (x, w, bias) turned = Transpose <perm = [1, 0]> (scores)
+      probabilities = Softmax <axis = 1> (turned) y = MatMul (probabilities, x) })"));
+  const Report report = optimized(model);
+  EXPECT_EQ(report.fused(), 1);
+  ASSERT_TRUE(report.sites[0].verification);
+  EXPECT_EQ(report.sites[0].verification->verdict, Verdict::kVerified);
+  EXPECT_EQ(count_of(model.proto, "Gemm"), 0);
+}
+
 TEST(Sites, AreOneForEachNodeWhateverMissesThere) {
   Model model = attention_in_text(attention_nodes("", "-2"));
   const Report alone = optimized(model), report = optimized(model, with_misses({0, 9, 8}));
