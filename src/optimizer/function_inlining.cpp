@@ -14,6 +14,7 @@
 #include "src/optimizer/node_checks.h"
 #include "src/optimizer/sites.h"
 #include "src/optimizer/taken_branches.h"
+#include "src/rewrite/spared_expands.h"
 #include "src/verify/read_nodes.h"
 
 namespace attn_opt {
@@ -165,6 +166,7 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   if (!created || !check_nodes(**created)) return {};
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
+  const SparedExpands spared(*view, *model.tensors, &trial.calls);
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
   Report report;

@@ -29,6 +29,7 @@
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
 #include "src/rewrite/equal_nodes.h"
+#include "src/rewrite/spared_expands.h"
 #include "src/verify/seconds.h"
 
 namespace attn_opt {
@@ -312,13 +313,17 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   ATTN_OPT_TRY(auto view, ModelGraph::create(model.proto));
   ATTN_OPT_CHECK(check_nodes(*view));
   view->remove_dead();  // a dead reader would have the scores of its site written beside the node
-  const EqualNodes equal(*view, *model.tensors, inlining ? &inlining->calls : nullptr);
+  InlinedCalls* calls = inlining ? &inlining->calls : nullptr;
+  const SparedExpands spared(*view, *model.tensors, calls);
+  const EqualNodes equal(*view, *model.tensors, calls);
   view->set_edit_opset(options.opset);
-  const auto run =
-      std::make_shared<Run>(model, options, std::move(accepted), std::move(view), inlining ? &inlining->calls : nullptr);
+  const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), calls);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (!report.changed) equal.restore();
+  if (!report.changed) {
+    equal.restore();
+    spared.restore();
+  }
   if (!report.changed && inlining) undo(*inlining, model);
   respelled.restore(model.proto);
   return report;

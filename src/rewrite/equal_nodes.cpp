@@ -96,10 +96,6 @@ EqualNodes::EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCall
   }
 }
 
-void EqualNodes::restore() const {
-  for (auto one = redirected_.rbegin(); one != redirected_.rend(); ++one) one->node->set_input(one->input, one->name);
-}
-
 void EqualNodes::merge_readers(Value& value) {
   if (value.uses.size() < 2) return;
   std::vector<Node*> readers;
@@ -140,10 +136,7 @@ void EqualNodes::merge(Node& one, Node& other) {
   for (size_t i = 0; i < one.outputs.size(); ++i) {
     if (calls_) calls_->read_instead(other.outputs[i]->name, one.outputs[i]->name);
     const std::vector<Use> uses(other.outputs[i]->uses.begin(), other.outputs[i]->uses.end());
-    for (const Use& use : uses) {
-      redirected_.push_back({use.node->proto, use.input, other.outputs[i]->name});
-      view_.set_input(*use.node, use.input, *one.outputs[i]);
-    }
+    for (const Use& use : uses) redirections_.set_input(view_, *use.node, use.input, *one.outputs[i]);
   }
   view_.remove_if_dead(other);
 }

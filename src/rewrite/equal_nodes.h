@@ -4,12 +4,10 @@
 //   e = Exp(x)  f = Exp(x)  p = f / ReduceSum(e)  =>  e = Exp(x)  p = e / ReduceSum(e)
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
 #include "src/rewrite/function_inliner.h"
+#include "src/rewrite/redirections.h"
 
 namespace attn_opt {
 
@@ -21,16 +19,9 @@ class EqualNodes {
   /// CALLS, which may be null, were inlined in the model of the view: they learn of it.
   EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls);
   /// Has the model of the view, which nothing was written into since, read what it read.
-  void restore() const;
+  void restore() const { redirections_.restore(); }
 
  private:
-  /// Input number INPUT of NODE, which read what is called NAME.
-  struct Redirected {
-    onnx::NodeProto* node;
-    int input;
-    std::string name;
-  };
-
   void merge_readers(Value& value);
   /// Makes OTHER, behind ONE, the same node if it is one.
   void merge(Node& one, Node& other);
@@ -39,7 +30,7 @@ class EqualNodes {
   ModelGraph& view_;
   Facts facts_;
   InlinedCalls* calls_;
-  std::vector<Redirected> redirected_;
+  Redirections redirections_;
 };
 
 }  // namespace attn_opt

@@ -47,6 +47,17 @@ TEST(Sites, ThatAreMissedLeaveEqualNodesAsTheyWere) {
   EXPECT_EQ(model.proto.SerializeAsString(), before);
 }
 
+TEST(Sites, ThatAreMissedLeaveExpandsAsTheyWere) {
+  Model model = in_memory(model_of_graph(R"((float[2,1,8] q, float[2,5,8] k, float[2,5,6] v, int64[3] sizes) => (float[2,6] y)
+      <int64[1] last = {-1}, int64[3] repeats = {1, 5, 1}> {
+      q_tiled = Tile (q, repeats) factors = Mul (q_tiled, k) x = ReduceSum <keepdims = 1> (factors, last)
+      p = Softmax <axis = -1> (x) weighed = Mul (p, v) y = ReduceMax <axes = [1], keepdims = 0> (weighed) })",
+                                         17));
+  const std::string before = model.proto.SerializeAsString();
+  EXPECT_EQ(optimized(model).fused(), 0);
+  EXPECT_EQ(model.proto.SerializeAsString(), before);
+}
+
 // Attention pooling of instances (ABMIL, CLAM): the bias of a Linear is one number for each query, so that no draw of a case
 // would tell whether it was read.
 TEST(Sites, OfALinearWithABiasThatIsTurnedAreWritten) {

@@ -1,0 +1,25 @@
+// Operands that are repeated for a Mul which repeats them itself, read as they were before: what is multiplied and added up is
+// told by the sizes of its own.
+//
+//   ReduceSum(Mul(Expand(q, Shape(k)), k))  =>  ReduceSum(Mul(q, k))
+#pragma once
+
+#include "src/rewrite/function_inliner.h"
+#include "src/rewrite/redirections.h"
+
+namespace attn_opt {
+
+class SparedExpands {
+ public:
+  /// Has each Mul of VIEW that something adds up, and whose other operand is of the size of the result, read what its Expand or
+  /// Tile repeats. Linear in the size of the graph.
+  /// CALLS, which may be null, were inlined in the model of the view: they learn of it.
+  SparedExpands(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls);
+  /// Has the model of the view, which nothing was written into since, read what it read.
+  void restore() const { redirections_.restore(); }
+
+ private:
+  Redirections redirections_;
+};
+
+}  // namespace attn_opt
