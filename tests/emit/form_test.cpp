@@ -225,17 +225,22 @@ TEST(Form, OneHeadOfKAloneAndABatchOfOneAreExpanded) {
   EXPECT_LT(c.difference(kSizes), kTolerance);
 }
 
-TEST(Form, QueriesThatBroadcastAreAMiss) {
-  EmitCase c(R"(
-    mha (float[1,2,L,4] q, float[B,2,S,4] k, float[B,2,S,6] v) => (float[B,2,L,6] y) {
+TEST(Form, QueriesAreExpandedToTheBatchOfKeysAlone) {
+  const auto attention_of_keys = [](const std::string& batch) {
+    return EmitCase("mha (float[1,2,L,4] q, float[" + batch + R"(,2,S,4] k, float[B,2,S,6] v) => (float[B,2,L,6] y) {
       kt = Transpose<perm = [0,1,3,2]>(k)
       scores = MatMul(q, kt)
       p = Softmax<axis = -1>(scores)
       y = MatMul(p, v)
     })");
-  Sdpa sdpa = plain_sdpa(c);
-  sdpa.batch = c.shape("k")[0];
-  EXPECT_EQ(c.emit(c.site("p", "y", sdpa)).error().id, "emit.query-broadcasts");
+  };
+  EmitCase keys = attention_of_keys("B"), one = attention_of_keys("1");
+  Sdpa sdpa = plain_sdpa(keys);
+  sdpa.batch = keys.shape("k")[0];
+  EXPECT_TRUE(keys.emit(keys.site("p", "y", sdpa)));
+  sdpa = plain_sdpa(one);
+  sdpa.batch = one.shape("v")[0];
+  EXPECT_EQ(one.emit(one.site("p", "y", sdpa)).error().id, "emit.query-broadcasts");
 }
 
 TEST(Form, MergedBatchAndHeadsAreSplit) {
