@@ -175,7 +175,8 @@ Expected<Tensor> read_npy(const std::string& name, const ReadBytes& read, DataTy
   }
   const int64_t count = element_count(header->dims);
   const size_t size = width > 0 ? width + sizeof(std::string) : element_size(type);
-  if (count < 0 || static_cast<uint64_t>(count) > memory_limit / size) {
+  const bool passes_limit = size > memory_limit || static_cast<uint64_t>(count) > memory_limit / size;
+  if (count < 0 || passes_limit) {
     return fail(ErrorCode::kLimit, name, "the array passes the memory limit");
   }
   if (width > 0) return read_strings(name, *header, width, read);

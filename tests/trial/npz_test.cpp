@@ -85,6 +85,8 @@ TEST(Npy, WhatIsNoneIsRefused) {
   }
   EXPECT_EQ(parsed(npy("<i2", "False", "(4611686018427387904, 4)", "")).error().code, ErrorCode::kLimit);
   EXPECT_EQ(parsed(npy("<i2", "False", "(1000,)", ""), P::UNDEFINED, 100).error().code, ErrorCode::kLimit);
+  EXPECT_EQ(parsed(npy("<U700000000", "False", "(0,)", ""), P::UNDEFINED, 100).error().code, ErrorCode::kLimit);
+  EXPECT_THAT(parsed(npy("<U5", "False", "(0,)", ""))->dims(), ElementsAre(0));
 }
 
 class Npz : public ::testing::Test {
