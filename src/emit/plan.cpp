@@ -178,7 +178,7 @@ std::optional<Miss> Planner::broadcast_batch(WritingPlan& plan) const {
   for (const OperandView* view : {plan.k, plan.v}) {
     const Dim batch = view->axes.size(Role::kBatch);
     if (batch == joint) continue;
-    const std::string found = "batch " + joint.str() + " of Q against " + batch.str();
+    const std::string found = "batch " + joint.str() + (query.is(1) ? " of K against " : " of Q against ") + batch.str();
     if (joint.is(1)) return miss_at(*plan.q, "emit.query-broadcasts", found);
     if (!batch.is(1) && !may_be_equal(batch, joint)) return miss_at(*view, "emit.batch", found);
     (view == plan.k ? plan.expands_key_batch : plan.expands_value_batch) = true;
