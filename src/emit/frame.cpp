@@ -80,8 +80,7 @@ Matched<void> stretch_over_batch_and_heads(Placed& value, Shape& met, Site& site
   constexpr size_t kRankOfMerged = 3;
   if (met.size() != kRankOfMerged || value.shape.size() != kRankOfMerged || value.shape[0] != met[0]) return {};
   const Shape target{site.scores[0] * site.scores[1], 1, 1};
-  Value* sizes = site.sizes.sizes(target);
-  if (!sizes) return missed("emit.shape", value.value->producer, "no value at hand has a size of " + to_string(target));
+  ATTN_OPT_MATCH(Value * sizes, site.sizes_of(target, *value.value));
   value.value = site.build.node("Expand", {value.value, sizes});
   value.shape[0] = met[0] = target[0];
   return {};
@@ -107,8 +106,7 @@ Matched<void> complete_parts(Placed& value, const Shape& frame, const LeadingPar
     expands = true;
   }
   if (!expands) return {};
-  Value* sizes = site.sizes.sizes(target);
-  if (!sizes) return missed("emit.shape", value.value->producer, "no value at hand has a size of " + to_string(target));
+  ATTN_OPT_MATCH(Value * sizes, site.sizes_of(target, *value.value));
   value.value = site.build.node("Expand", {value.value, sizes});
   return {};
 }

@@ -116,8 +116,7 @@ Matched<OperandView> of_joint_batch(const OperandView& view, Site& site) {
     if (view.axes.factors()[static_cast<size_t>(all[i])].size != site.batch[i].joint)
       target[*axis_of(view.axes, all[i])] = site.batch[i].joint;
   if (target == Shape(target.size(), 1)) return view;
-  Value* sizes = site.sizes.sizes(target);
-  if (!sizes) return missed("emit.shape", view.value->producer, "no value at hand has a size of " + to_string(target));
+  ATTN_OPT_MATCH(Value * sizes, site.sizes_of(target, *view.value));
   OperandView expanded = view;
   expanded.value = site.build.node("Expand", {view.value, sizes});
   expanded.axes = of_joint_batch(view.axes, site);

@@ -123,8 +123,7 @@ Matched<void> expand(Placed& operand, const Shape& target, const WritingPlan& pl
   if (plan.has_past)
     return missed("emit.past", operand.value->producer,
                   "'" + operand.value->name + "' broadcasts to " + to_string(operand.shape));
-  Value* sizes = site.sizes.sizes(target);
-  if (!sizes) return missed("emit.shape", operand.value->producer, "no value at hand has a size of " + to_string(target));
+  ATTN_OPT_MATCH(Value * sizes, site.sizes_of(target, *operand.value));
   operand.value = site.build.node("Expand", {operand.value, sizes});
   return {};
 }

@@ -89,8 +89,7 @@ Matched<Value*> fit_to_scores(Placed mask, Site& site) {
     for (size_t axis : {0, 1})
       if (mask.shape[axis] != site.scores[axis]) target[axis] = site.scores[axis];
   if (target == Shape(target.size(), 1)) return mask.value;
-  Value* sizes = site.sizes.sizes(target);
-  if (!sizes) return missed("emit.shape", mask.value->producer, "no value at hand has a size of " + to_string(target));
+  ATTN_OPT_MATCH(Value * sizes, site.sizes_of(target, *mask.value));
   return stretched(mask, target, sizes, site);
 }
 

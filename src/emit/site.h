@@ -70,6 +70,11 @@ struct Site {
     constexpr int kAfterMasks = 2;
     return sdpa.scores_output && sdpa.scores_output_mode == kAfterMasks;
   }
+  /// SHAPE, which VALUE is expanded to. Miss "emit.shape": no value at hand has such a size.
+  Matched<Value*> sizes_of(const Shape& shape, const Value& value) {
+    if (Value* made = sizes.sizes(shape)) return made;
+    return missed("emit.shape", value.producer, "no value at hand has a size of " + to_string(shape));
+  }
   /// VALUE in the type of the attention.
   Value* cast(Value& value) {
     const DataType type = facts.type(value);
