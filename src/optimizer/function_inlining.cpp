@@ -166,7 +166,8 @@ WritableSites writable_behind(Model& model, const std::set<FunctionName>& names,
   if (!created || !check_nodes(**created)) return {};
   const auto view = *std::move(created);
   view->set_edit_opset(options.opset);
-  const SparedExpands spared(*view, *model.tensors, &trial.calls);
+  Redirections of_trial;
+  spare_expands(*view, *model.tensors, &trial.calls, of_trial);
   Facts facts(*view, *model.tensors);
   MatchContext context{*view, facts, {}, rules_of(options.emit.target)};
   Report report;

@@ -314,16 +314,14 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   ATTN_OPT_CHECK(check_nodes(*view));
   view->remove_dead();  // a dead reader would have the scores of its site written beside the node
   InlinedCalls* calls = inlining ? &inlining->calls : nullptr;
-  const SparedExpands spared(*view, *model.tensors, calls);
-  const EqualNodes equal(*view, *model.tensors, calls);
+  Redirections redirections;
+  spare_expands(*view, *model.tensors, calls, redirections);
+  merge_equal_nodes(*view, *model.tensors, calls, redirections);
   view->set_edit_opset(options.opset);
   const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), calls);
   if (workings) *workings = run;
   ATTN_OPT_TRY(Report report, run->run());
-  if (!report.changed) {
-    equal.restore();
-    spared.restore();
-  }
+  if (!report.changed) redirections.restore();
   if (!report.changed && inlining) undo(*inlining, model);
   respelled.restore(model.proto);
   return report;

@@ -82,19 +82,33 @@ bool stands_above(const Node* one, const Node* other) {
   return std::tuple(one->position, one->id) < std::tuple(other->position, other->id);
 }
 
-}  // namespace
+class EqualNodes {
+ public:
+  EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls, Redirections& redirections)
+      : view_(view), facts_(view, tensors, false), calls_(calls), redirections_(redirections) {}
 
-EqualNodes::EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls)
-    : view_(view), facts_(view, tensors, false), calls_(calls) {
-  for (const auto& graph : view.graphs()) {
-    for (Value* input : graph->inputs()) merge_readers(*input);
-    // What is made one has more readers: it is looked at behind what it reads.
-    for (const Node* node : graph->nodes()) {
-      for (Value* output : node->outputs)
-        if (output && !node->removed) merge_readers(*output);
+  void merge_all() {
+    for (const auto& graph : view_.graphs()) {
+      for (Value* input : graph->inputs()) merge_readers(*input);
+      // What is made one has more readers: it is looked at behind what it reads.
+      for (const Node* node : graph->nodes()) {
+        for (Value* output : node->outputs)
+          if (output && !node->removed) merge_readers(*output);
+      }
     }
   }
-}
+
+ private:
+  void merge_readers(Value& value);
+  /// Makes OTHER, behind ONE, the same node if it is one.
+  void merge(Node& one, Node& other);
+  bool are_equal(const Node& one, const Node& other);
+
+  ModelGraph& view_;
+  Facts facts_;
+  InlinedCalls* calls_;
+  Redirections& redirections_;
+};
 
 void EqualNodes::merge_readers(Value& value) {
   if (value.uses.size() < 2) return;
@@ -139,6 +153,12 @@ void EqualNodes::merge(Node& one, Node& other) {
     for (const Use& use : uses) redirections_.set_input(view_, *use.node, use.input, *one.outputs[i]);
   }
   view_.remove_if_dead(other);
+}
+
+}  // namespace
+
+void merge_equal_nodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls, Redirections& redirections) {
+  EqualNodes(view, tensors, calls, redirections).merge_all();
 }
 
 }  // namespace attn_opt

@@ -11,26 +11,10 @@
 
 namespace attn_opt {
 
-class EqualNodes {
- public:
-  /// Makes those of VIEW one that make numbers or booleans of the same values by the same operator, have an exponential near
-  /// them, and a node near them that hangs on both: equal attentions stay two unless their results meet there. Near linear in
-  /// the size of the graph. Integers stay: most are sizes, which say nothing of attention.
-  /// CALLS, which may be null, were inlined in the model of the view: they learn of it.
-  EqualNodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls);
-  /// Has the model of the view, which nothing was written into since, read what it read.
-  void restore() const { redirections_.restore(); }
-
- private:
-  void merge_readers(Value& value);
-  /// Makes OTHER, behind ONE, the same node if it is one.
-  void merge(Node& one, Node& other);
-  bool are_equal(const Node& one, const Node& other);
-
-  ModelGraph& view_;
-  Facts facts_;
-  InlinedCalls* calls_;
-  Redirections redirections_;
-};
+/// Makes those of VIEW one that make numbers or booleans of the same values by the same operator, have an exponential near
+/// them, and a node near them that hangs on both: equal attentions stay two unless their results meet there. Near linear in
+/// the size of the graph. Integers stay: most are sizes, which say nothing of attention. REDIRECTIONS: what reads otherwise.
+/// CALLS, which may be null, were inlined in the model of the view: they learn of it.
+void merge_equal_nodes(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls, Redirections& redirections);
 
 }  // namespace attn_opt

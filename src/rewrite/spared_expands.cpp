@@ -59,7 +59,7 @@ Value* repeated_from(const Node& node, size_t input, Facts& facts) {
 
 }  // namespace
 
-SparedExpands::SparedExpands(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls) {
+void spare_expands(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls, Redirections& redirections) {
   std::optional<Facts> facts;  // most models have no such Mul
   for (const auto& graph : view.graphs())
     for (Node* node : graph->nodes())
@@ -71,7 +71,7 @@ SparedExpands::SparedExpands(ModelGraph& view, const TensorStore& tensors, Inlin
         // Calls know one name for another, whoever reads it.
         if (!source || (calls && read.uses.size() > 1)) continue;
         if (calls) calls->read_instead(read.name, source->name);
-        redirections_.set_input(view, *node, static_cast<int>(input), *source);
+        redirections.set_input(view, *node, static_cast<int>(input), *source);
         if (read.producer) view.remove_if_dead(*read.producer);
       }
 }

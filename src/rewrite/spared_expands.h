@@ -9,17 +9,9 @@
 
 namespace attn_opt {
 
-class SparedExpands {
- public:
-  /// Has each Mul of VIEW that something adds up, and whose other operand is of the size of the result, read what its Expand or
-  /// Tile repeats. Linear in the size of the graph.
-  /// CALLS, which may be null, were inlined in the model of the view: they learn of it.
-  SparedExpands(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls);
-  /// Has the model of the view, which nothing was written into since, read what it read.
-  void restore() const { redirections_.restore(); }
-
- private:
-  Redirections redirections_;
-};
+/// Has each Mul of VIEW that something adds up, and whose other operand is of the size of the result, read what its Expand or
+/// Tile repeats. Linear in the size of the graph. REDIRECTIONS: what reads otherwise.
+/// CALLS, which may be null, were inlined in the model of the view: they learn of it.
+void spare_expands(ModelGraph& view, const TensorStore& tensors, InlinedCalls* calls, Redirections& redirections);
 
 }  // namespace attn_opt
