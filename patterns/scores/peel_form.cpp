@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/layout_checks.h"
@@ -101,6 +102,9 @@ std::string word(const Node& node, const ScoreForm& form) {
   const bool keeps = form.front().scale == 0 && form.front().guard.size() == 1 && !form.front().guard[0].holds;
   return node.op() + (form.front().scale != 0 ? "(cases)" : keeps ? "(keep)" : "(drop)");
 }
+
+/// True if ONE puts a number in the place of scores.
+bool is_fill(const ScoreCase& one) { return one.scale == 0 && one.number != 0; }
 
 class Peel {
  public:
@@ -262,6 +266,8 @@ class Peel {
   Matched<ScoreWalk> way_through(ScoreForm form, Value& core) {
     const std::string what = word(node_, form);
     if (!is_scale(form)) ATTN_OPT_DONE(check_place(form));
+    for (ScoreCase& one : form)
+      if (is_fill(one)) one.number = scaled_fill(one.number);
     ATTN_OPT_DONE(place(form, node_, walk_, context_));
     ScoreWalk next = step(walk_, core, what);
     next.add_below_scales(form);
@@ -274,12 +280,27 @@ class Peel {
     return next;
   }
 
+  /// FILL, multiplied with what is the nearest to 0 of the tensors below: a fill of masks hides as much as what the model makes
+  /// of it. NaN if one of them may be other than positive.
+  ///
+  ///   t (m ? f : s)  =>  m ? t f : t s
+  double scaled_fill(double fill) const {
+    for (const TensorScale& factor : walk_.tensor_scales) {
+      const MaskContents held = mask_contents(*factor.value, facts_);
+      if (!(held.least > 0) || held.may_hold_lowest || held.may_hold_minus_inf || held.may_hold_nan) return NAN;
+      fill = factor.divides ? fill / held.greatest : fill * held.least;
+    }
+    return fill;
+  }
+
   Matched<void> check_place(const ScoreForm& form) const {
-    const auto has_fill = [](const ScoreCase& one) { return one.scale == 0 && one.number != 0; };
     if (walk_.softcap != 0)
       return missed(form.size() > 1 ? "scores.mask-below-softcap" : "scores.bias-below-softcap", &node_, node_.op(),
                     walk_.peeled);
-    if (!walk_.tensor_scales.empty() && std::ranges::any_of(form, has_fill))
+    const auto is_lost = [this](const ScoreCase& one) {
+      return is_fill(one) && !(scaled_fill(one.number) <= kHighestMaskFill);
+    };
+    if (!walk_.tensor_scales.empty() && std::ranges::any_of(form, is_lost))
       return missed("scores.mask-below-tensor-scale", &node_, node_.op(), walk_.peeled);
     return {};
   }
