@@ -130,8 +130,12 @@ std::optional<Precondition> exp_in_range(const Sdpa& sdpa) {
   if (!sdpa.exponent_offset) return std::nullopt;
   const double offset = *sdpa.exponent_offset;
   const bool keeps_a_key = std::ranges::all_of(sdpa.terms, keeps_first_key);
-  if (keeps_a_key && sdpa.softcap > 0 && sdpa.softcap + std::abs(offset) <= safe_exponent(sdpa.type))
+  const double range = std::min(safe_exponent(sdpa.type), sdpa.exponent_range);
+  if (keeps_a_key && sdpa.softcap > 0 && sdpa.softcap + std::abs(offset) <= range)
     return Precondition{"exp-in-range", true, "a softcap bounds the scores"};
+  if (std::isfinite(sdpa.exponent_range))
+    return Precondition{"exp-in-range", false,
+                        "a small number is added to what is left of each row, or is the least of its sums"};
   return Precondition{"exp-in-range", false, "exp() is taken of scores that are not lowered by the largest of their row"};
 }
 

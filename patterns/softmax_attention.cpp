@@ -333,6 +333,7 @@ class SoftmaxAttention : public Pattern {
     sdpa.narrowest_scores = reading.scores.narrowest;
     sdpa.exponent_offset = softmax.exponent_offset;
     sdpa.exponent_power = softmax.exponent_power;
+    sdpa.exponent_range = softmax.exponent_range;
     if (reading.scores.leaves_exp_range) sdpa.exponent_offset = sdpa.exponent_offset.value_or(0);
     sdpa.guarded = reading.guard != GuardMeaning::kNothing;
     sdpa.hides_nan = reading.guard == GuardMeaning::kScores;

@@ -100,15 +100,26 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
          reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
 }
 
+/// Scores of models may lie as far apart as this.
+constexpr double kLeastRange = 16;
+
+/// What exponents of probabilities may lie below 0 by until SUM, of what is left of FACTOR times them, is other than that.
+double range_of_sum(const RowSum& sum, double factor) {
+  constexpr double kMostShare = 1e-6;  // of a sum, that is not seen in it
+  double least = sum.bound;
+  if (sum.little) least += sum.little->number * std::exp(sum.little->raised) / kMostShare;
+  return -std::log(least / std::abs(factor / sum.factor));
+}
+
 /// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was
-/// taken along another axis, or if the sum may be as small as what is added to it: it is 1 where nothing was taken away. What
+/// taken along another axis, or if the sum is hardly more than what is added to it: it is 1 where nothing was taken away. What
 /// was cut off in front of the sum has no share in it.
 std::optional<SoftmaxSite> softmax_again(const RowSum& sum, const SummedAxis& keys, const Weights& weights, Facts& facts) {
   SoftmaxSite site = *weights.softmax;
   auto form = substituted(weights.form, site.weights);
   const bool is_one = weights.form.size() == 1 && !site.cut_off && site.sinks.empty() && !site.exponent_offset &&
                       &canonical(*weights.core, facts) == &canonical(*site.output, facts);
-  if (site.keys != keys.behind || !form || (sum.is_inexact && !is_one) || !sum.others.empty()) return std::nullopt;
+  if (site.keys != keys.behind || !form || !sum.others.empty()) return std::nullopt;
   if (site.cut_off && site.weights.size() > 1) return std::nullopt;
   site.weights = *std::move(form);
   site.drops_sinks |= site.cut_off || !site.sinks.empty();
@@ -119,7 +130,9 @@ std::optional<SoftmaxSite> softmax_again(const RowSum& sum, const SummedAxis& ke
   site.output = nullptr;
   // What is left may be far less than what was cut off, or masked.
   if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
-  return site;
+  if (!sum.is_inexact || is_one) return site;
+  site.exponent_range = range_of_sum(sum, weights.factor);
+  return site.exponent_range < kLeastRange ? std::nullopt : std::optional(std::move(site));
 }
 
 /// WHOLE, divided in NODE by SUM, which is of what a mask leaves of it, and masked behind.
@@ -174,21 +187,22 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& key
   SoftmaxSite site = softmax_of(power, keys.behind, weights.form, node, context);
   site.times = keys.times;
   site.hides_nan = weights.hides_nan;
-  // What is as good as nothing beside a largest weight of 1 is a sink beside others.
-  const bool is_sink = sum.is_inexact && site.exponent_offset;
   if (sum.bound > kMostBound * std::abs(weights.factor / sum.factor)) return std::nullopt;
-  if (is_sink && !sum.little) return std::nullopt;
-  std::vector<AddedToSum> others = sum.others;
-  if (is_sink) others.push_back(*sum.little);
-  site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const size_t rank = context.facts.shape(*weights.core).known().size();
-  for (AddedToSum& added : others) {
+  const auto add_sink = [&](AddedToSum added) {
     added.raised -= std::log(weights.factor / sum.factor);
     const SummedRows rows{rank, rank - 1 - keys.behind, context.facts.type(*sum.rows.value)};
     Value* column = column_of(added, {site.lowered_by, -power.number, power.factor}, rows, node, context);
-    if (!column) return std::nullopt;
-    site.sinks.push_back(column);
-  }
+    if (column) site.sinks.push_back(column);
+    return column != nullptr;
+  };
+  if (!std::ranges::all_of(sum.others, add_sink)) return std::nullopt;
+  // What is as good as nothing beside a largest weight of 1 is a sink beside others, or must stay so.
+  const bool may_be_seen = sum.is_inexact && site.exponent_offset;
+  const bool is_sink = may_be_seen && sum.little && add_sink(*sum.little);
+  if (may_be_seen && !is_sink) site.exponent_range = range_of_sum(sum, weights.factor);
+  if (site.exponent_range < kLeastRange) return std::nullopt;
+  site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const bool covers_sinks = is_largest_beside(site, context.facts);
   if (power.factor == 1 && covers_sinks) site.exponent_offset.reset();
   site.nan_without_keys = site.lowered_by && !covers_sinks && !context.facts.uniform(*site.lowered_by);

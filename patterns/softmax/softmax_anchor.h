@@ -19,14 +19,15 @@ struct SoftmaxSite {
   Value* output = nullptr;
   const Node* normaliser = nullptr;  ///< Softmax or LogSoftmax; null: written out
   std::optional<size_t> keys = 0;    ///< how many axes lie behind the one it runs over; nullopt where the rank is not known
-  std::optional<double> exponent_offset;  ///< see Sdpa
-  double exponent_power = 1;              ///< see Sdpa
-  double times = 1;                       ///< OUTPUT is so many times the softmax
-  double after_lowering = 1;              ///< what INPUT's rows are multiplied with once they are less by their largest
-  bool is_weighed = false;                ///< exp() of others is multiplied with the softmax of scores
-  bool is_less_log_sum = false;           ///< rows are less by the logarithm of their sum, which deep fills round away
-  bool is_unlowered = false;              ///< exp() is taken of scores and a number: rows of a deep fill have no weights
-  Value* lowered_by = nullptr;            ///< what each row was less by before exp() was taken
+  std::optional<double> exponent_offset;                            ///< see Sdpa
+  double exponent_power = 1;                                        ///< see Sdpa
+  double exponent_range = std::numeric_limits<double>::infinity();  ///< see Sdpa
+  double times = 1;                                                 ///< OUTPUT is so many times the softmax
+  double after_lowering = 1;     ///< what INPUT's rows are multiplied with once they are less by their largest
+  bool is_weighed = false;       ///< exp() of others is multiplied with the softmax of scores
+  bool is_less_log_sum = false;  ///< rows are less by the logarithm of their sum, which deep fills round away
+  bool is_unlowered = false;     ///< exp() is taken of scores and a number: rows of a deep fill have no weights
+  Value* lowered_by = nullptr;   ///< what each row was less by before exp() was taken
   double bound = -std::numeric_limits<double>::infinity();  ///< what LOWERED_BY is no less than, though all of a row may be
   std::vector<Value*> sinks = {};                           ///< columns beside INPUT, which has none of them (written_sinks.h)
   std::optional<CutColumns> cut_off = {};                   ///< of those of INPUT, which OUTPUT lacks

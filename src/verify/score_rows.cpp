@@ -333,7 +333,8 @@ class RowReader {
 
   /// True if exp() of ROW's scores is a number above 0, whose bias is at most FARTHEST from 0.
   bool in_exp_range(size_t row, double farthest) const {
-    return std::abs(farthest) + rows_.magnitude[row] <= exp_range(request_.type) / sdpa_.exponent_power;
+    const double range = std::min(exp_range(request_.type) / sdpa_.exponent_power, sdpa_.exponent_range);
+    return std::abs(farthest) + rows_.magnitude[row] <= range;
   }
 
   /// ROW's largest bias is TOP, by SPREAD above the least number, and that of all rows LARGEST where scores are less by it.

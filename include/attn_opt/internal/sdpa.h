@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -126,6 +127,8 @@ struct Sdpa {
   std::optional<double> exponent_offset;
   std::vector<Dim> key_blocks;  ///< numbers of keys of which each is summed up for itself; empty: all are together
   double exponent_power = 1;    ///< at least 1: exp() was taken of so many times that, and a root of it
+  /// What exponents may lie below 0 by, or apart, until their exponentials are as small as a number that they are added to.
+  double exponent_range = std::numeric_limits<double>::infinity();
   /// The model holds scores within this, and its negative, before the softmax; none: it does not.
   std::optional<double> clamp;
   bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
