@@ -61,6 +61,7 @@ struct TargetRules {
   bool takes_past_without_present = false;  ///< present_key and present_value need not be asked for beside past_key
   bool takes_empty_sizes = false;           ///< batch, queries or keys of which there are none
   bool infers_shared_heads = false;         ///< that query heads share those of K and V need not be said beside 4-D inputs
+  bool infers_ranks_in_loops = false;       ///< the ranks of what a body carries need not be declared beside 3-D inputs
   bool folds_linear_masks =
       false;  ///< x * a + b + c becomes x * a + (b + c) where a, b and c are constants: a fill rounds c away, or it never ends
   bool takes_moved_int8 = false;      ///< DequantizeLinear of int8 may stand in front of Reshape and the like at any opset

@@ -254,6 +254,19 @@ bool shows_hidden_size(const OperandView& v) {
   return declared.dim_size() == 3 && declared.dim(2).has_dim_value();
 }
 
+/// True if VALUE is made in the body of a Loop or Scan that does not declare the ranks of all that it carries: a runtime that
+/// takes them from there cannot tell inputs of three axes from those of four.
+bool is_in_loop_of_unknown_ranks(const Value& value) {
+  const auto has_no_rank = [](const Value* input) {
+    return !input->declared_type || !input->declared_type->tensor_type().has_shape();
+  };
+  for (const Graph* graph = value.graph; graph && graph->owner(); graph = graph->parent()) {
+    const bool is_loop = graph->owner()->is("Loop") || graph->owner()->is("Scan");
+    if (is_loop && std::ranges::any_of(graph->inputs(), has_no_rank)) return true;
+  }
+  return false;
+}
+
 std::optional<Miss> Planner::check_form(const WritingPlan& plan) const {
   if (plan.form == IoForm::k4d) return std::nullopt;
   const bool expands_heads = plan.expands_key_heads || plan.expands_value_heads;
@@ -262,6 +275,8 @@ std::optional<Miss> Planner::check_form(const WritingPlan& plan) const {
   if (expands_heads) obstacle = "heads of K or V broadcast";
   if (plan.expands_key_batch && !sdpa_.tensor_scales.empty()) obstacle = "a factor of the scores is a tensor, and K broadcasts";
   if (target_.family == OperatorFamily::kOnnx && !shows_hidden_size(*plan.v)) obstacle = "the hidden size of V is not declared";
+  const bool knows_ranks = target_.family != OperatorFamily::kOnnx || target_.infers_ranks_in_loops;
+  if (!knows_ranks && is_in_loop_of_unknown_ranks(*plan.q->value)) obstacle = "the loop around it does not declare ranks";
   if (obstacle.empty()) return std::nullopt;
   return miss_at(*plan.q, "emit.form", "no 3-D form: " + obstacle);
 }

@@ -162,8 +162,11 @@ def if_node(graph, part):
 
 
 def loop_nodes(graph, part):
-    """A Loop of one or two turns that computes the part anew in each."""
+    """A Loop of one or two turns that computes the part anew in each. What that reads may be carried as it is."""
     copies, infos = body_outputs(graph, part, "_loop")
+    carried = [name for name in part.inputs if graph.rank.get(name) and name in part.types and graph.chance(0.3)]
+    nodes = [reading(node, {name: name + "_carried" for name in carried}) for node in part.nodes]
+    copies += [helper.make_node("Identity", [name + "_carried"], [name + "_next"]) for name in carried]
     go_on = helper.make_node("Identity", ["go_in"], ["go_out"])
     seeds, inputs = [], [helper.make_tensor_value_info("turn", TensorProto.INT64, []),
                          helper.make_tensor_value_info("go_in", TensorProto.BOOL, [])]
@@ -171,8 +174,20 @@ def loop_nodes(graph, part):
         inputs.append(helper.make_tensor_value_info(old + "_before", ELEMENT[graph.dtype[old]], None))
         empty = np.zeros([0] * graph.rank[old], helper.tensor_dtype_to_np_dtype(ELEMENT[graph.dtype[old]]))
         seeds.append(helper.make_node("Constant", [], [old + "_seed"], value=numpy_helper.from_array(empty)))
+    for name in carried:
+        inputs.append(helper.make_tensor_value_info(name + "_carried", ELEMENT[graph.dtype[name]], None))
+        infos.append(helper.make_tensor_value_info(name + "_next", ELEMENT[graph.dtype[name]], None))
     results = [helper.make_tensor_value_info("go_out", TensorProto.BOOL, []), *infos]
-    body = helper.make_graph([*part.nodes, *copies, go_on], "turns", inputs, results)
+    body = helper.make_graph([*nodes, *copies, go_on], "turns", inputs, results)
     count = helper.make_node("Constant", [], ["turns"], value=numpy_helper.from_array(np.array(graph.random.integers(1, 3))))
-    names = ["turns", "", *[old + "_seed" for old in part.outputs]]
-    return [count, *seeds, helper.make_node("Loop", names, part.outputs, name="n_loop", body=body)]
+    names = ["turns", "", *[old + "_seed" for old in part.outputs], *carried]
+    ends = [*part.outputs, *[name + "_last" for name in carried]]
+    return [count, *seeds, helper.make_node("Loop", names, ends, name="n_loop", body=body)]
+
+
+def reading(node, names):
+    """NODE with what it reads called otherwise, as NAMES say."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.input[:] = [names.get(name, name) for name in node.input]
+    return copy
