@@ -29,6 +29,7 @@
 #include "src/optimizer/sites.h"
 #include "src/report/names.h"
 #include "src/rewrite/equal_nodes.h"
+#include "src/rewrite/guarded_reads.h"
 #include "src/rewrite/spared_expands.h"
 #include "src/verify/seconds.h"
 
@@ -317,6 +318,7 @@ Expected<Report> fuse_attention(Model& model, const OptimizeOptions& options, Ac
   Redirections redirections;
   spare_expands(*view, *model.tensors, calls, redirections);
   merge_equal_nodes(*view, *model.tensors, calls, redirections);
+  if (!calls) read_guarded(*view, *model.tensors, redirections);
   view->set_edit_opset(options.opset);
   const auto run = std::make_shared<Run>(model, options, std::move(accepted), std::move(view), calls);
   if (workings) *workings = run;
