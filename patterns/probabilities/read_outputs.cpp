@@ -37,14 +37,30 @@ Value& last_copy(Value& value, Facts& facts) {
   return *last;
 }
 
+/// True if RANK axes that lie as LAYOUT says are all there are, or all but one for a single query.
+bool has_axes_of_rows(const ScoreLayout& layout, size_t rank) {
+  if (rank < 2 || (!layout.order.empty() && layout.rank() != rank)) return false;
+  const size_t absent = layout.order.size() > rank ? layout.order.size() - rank : 0;
+  return absent == 0 || (absent == 1 && layout.order[layout.order.size() - 2] == kNoAxis);
+}
+
+/// Takes an axis of SHAPE that LAYOUT does not name for that of a single query which it has none for.
+void give_query_axis(ScoreLayout& layout, const Shape& shape) {
+  if (layout.order.size() != shape.size() || shape.size() < 2) return;
+  int64_t& query = layout.order[shape.size() - 2];
+  for (int64_t axis = 0; axis < std::ssize(shape) && query == kNoAxis; ++axis)
+    if (shape[static_cast<size_t>(axis)].is(1) && std::ranges::find(layout.order, axis) == layout.order.end()) query = axis;
+}
+
 /// How ESCAPING lies, which is of the shape OWN; nullopt where the softmax's result has no known rank.
 std::optional<ScoreLayout> layout_of(const EscapingValue& escaping, const Reading& reading, const Shape& own, Facts& facts) {
   const MaybeShape first = facts.shape(*reading.probabilities.way[0]);
   if (!first || own.size() < 2) return std::nullopt;
   ScoreLayout above = reading.softmax_layout;
   // In the axes of an elementwise product, one of which is of the features.
-  if (above.order.size() > first->size()) std::erase(above.order, kNoAxis);
-  const ScoreLayout moved = escaping.perm.empty() ? above : above.behind_moves(escaping.perm, first->size());
+  if (!has_axes_of_rows(above, first->size())) std::erase(above.order, kNoAxis);
+  ScoreLayout moved = escaping.perm.empty() ? above : above.behind_moves(escaping.perm, first->size());
+  give_query_axis(moved, own);
   return escaping.transposed ? moved.swapped(own.size()) : moved;
 }
 
@@ -70,29 +86,39 @@ bool serves_only(const Value& scores, const std::vector<const Node*>& ends) {
   return true;
 }
 
-/// VALUE, scores or probabilities of READING, which lie as LAYOUT says; nullopt if the leading axes are not BATCH and HEADS, or
-/// if it has none for the queries.
-std::optional<OutputView> readable_rows(Value& value, const ScoreLayout& layout, const Reading& reading,
-                                        const std::optional<LeadingSplit>& split, const Dim& batch, const Dim& heads,
-                                        MatchContext& context) {
+/// The roles of the axes of PLACED, of which the leading ones are BATCH and HEADS, or, if ARE_MERGED, may be both in one; empty
+/// if they are not.
+std::vector<Role> roles_of_rows(const Shape& placed, bool are_merged, const Dim& batch, const Dim& heads) {
+  const auto product = [&placed](size_t begin, size_t end) {
+    Dim size = 1;
+    for (size_t axis = begin; axis < end; ++axis) size = size * placed[axis];
+    return size;
+  };
+  const size_t leading = placed.size() - 2;
+  if (are_merged && leading == 1 && placed[0] == batch * heads) return {Role::kHead, Role::kRow, Role::kFeature};
+  for (size_t head_axes = 0; head_axes <= leading; ++head_axes)
+    if (product(0, leading - head_axes) == batch && product(leading - head_axes, leading) == heads)
+      return matmul_roles(placed.size(), Role::kRow, Role::kFeature, head_axes);
+  return {};
+}
+
+/// VALUE, scores or probabilities, which lie as LAYOUT says; nullopt if the leading axes are not BATCH and HEADS, or
+/// if it has none for several queries.
+std::optional<OutputView> readable_rows(Value& value, const ScoreLayout& layout, const std::optional<LeadingSplit>& split,
+                                        const Dim& batch, const Dim& heads, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(value);
-  const bool has_all_axes = shape && shape->size() >= 2 && (layout.order.empty() || layout.rank() == shape->size());
-  if (!has_all_axes || layout.order.size() > shape->size()) return std::nullopt;
+  if (!shape || !has_axes_of_rows(layout, shape->size())) return std::nullopt;
   // They have the roles of the product's first operand with keys in the place of features.
   const Shape placed = layout.placed(*shape);
-  const bool is_merged = split && shape->size() == 3;
-  const std::vector<Role> roles =
-      is_merged ? std::vector{Role::kHead, Role::kRow, Role::kFeature}
-                : matmul_roles(shape->size(), Role::kRow, Role::kFeature, reading.scores.layout.head_axes);
-  Dim batches = 1, all_heads = 1;
-  for (size_t axis = 0; axis + 2 < placed.size(); ++axis) {
-    Dim& size = roles[axis] == Role::kHead ? all_heads : batches;
-    size = size * placed[axis];
+  const std::vector<Role> roles = roles_of_rows(placed, split.has_value(), batch, heads);
+  if (roles.empty()) return std::nullopt;
+  ProductSide side{&value, roles, {}};
+  side.roles.resize(shape->size());
+  for (size_t i = 0; i < layout.order.size(); ++i) {
+    if (layout.order[i] == kNoAxis) continue;
+    side.roles[static_cast<size_t>(layout.order[i])] = roles[i];
+    side.order.push_back(layout.order[i]);
   }
-  const bool has_sizes = is_merged ? all_heads == batch * heads : batches == batch && all_heads == heads;
-  if (!has_sizes) return std::nullopt;
-  ProductSide side{&value, roles, layout.order};
-  for (size_t i = 0; i < layout.order.size(); ++i) side.roles[static_cast<size_t>(layout.order[i])] = roles[i];
   return OutputView{&value, axes_of(side, split, context)};
 }
 
@@ -107,7 +133,7 @@ std::optional<OutputView> readable_probabilities(const Reading& reading, const s
   if (!layout) return std::nullopt;
   const auto& sinks = reading.scores.sinks;
   if (sinks && !(walk.sinks && are_columns_of(*sinks, *walk.sinks) && escaping->value == walk.way[0])) return std::nullopt;
-  return readable_rows(last_copy(*escaping->value, context.facts), *layout, reading, split, batch, heads, context);
+  return readable_rows(last_copy(*escaping->value, context.facts), *layout, split, batch, heads, context);
 }
 
 void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const std::optional<LeadingSplit>& split,
@@ -122,7 +148,7 @@ void set_scores_output(const Reading& reading, const SoftmaxSite& softmax, const
   if (reading.probabilities.summed) ends = {reading.probabilities.last_node()};
   if (serves_only(*found->value, ends)) return;
   if (context.facts.type(*found->value) != sdpa.type) return;
-  sdpa.scores_output = readable_rows(*found->value, {}, reading, split, sdpa.batch, sdpa.query_heads, context);
+  sdpa.scores_output = readable_rows(*found->value, {}, split, sdpa.batch, sdpa.query_heads, context);
   sdpa.scores_output_mode = found->mode;
 }
 
