@@ -101,7 +101,7 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
 }
 
 /// Scores of models may lie as far apart as this.
-constexpr double kLeastRange = 16;
+constexpr double kLeastRange = 9;
 
 /// What exponents of probabilities may lie below 0 by until SUM, of what is left of FACTOR times them, is other than that.
 double range_of_sum(const RowSum& sum, double factor) {
