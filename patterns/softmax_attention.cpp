@@ -156,6 +156,8 @@ bool is_divided_ahead(Value& exponentials, MatchContext& context) {
 tl::unexpected<Miss> no_softmax(Node& anchor, MatchContext& context) {
   const Node* unread = unread_exponentials(anchor, context);
   if (!unread) return missed(std::string(kNotAttention), &anchor, "");
+  if (!context.facts.shape(*anchor.outputs[0]))
+    return missed("softmax.unknown-rank", unread, "the rank of '" + anchor.outputs[0]->name + "' is not known");
   return missed("softmax.unread", unread,
                 "no division of '" + anchor.label() + "' (" + anchor.op() + " of scores) by its own sums");
 }

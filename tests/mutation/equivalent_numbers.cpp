@@ -9,6 +9,8 @@ const std::vector<Equivalent>& equivalent_numbers() {
       {"number kept: doubled", "number_taken_off_a_mask", kAbsorbed},
       {"number kept: halved", "number_taken_off_a_mask", kAbsorbed},
       {"number kept: off by 64 ulp", "number_taken_off_a_mask", kAbsorbed},
+      {"number kept: 0", "infinity_below_divisor_per_head", kNoneIsLowest},
+      {"number kept: negated", "infinity_below_divisor_per_head", kNoneIsLowest},
       {"number kept: x 1.01", "number_taken_off_a_mask", kAbsorbed},
       {"number laid over: + 1", "number_taken_off_a_mask", kAbsorbed},
       {"number kept: doubled", "*sum_written_over_", kKeepsItsKey},

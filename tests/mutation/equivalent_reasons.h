@@ -75,6 +75,8 @@ inline constexpr const char* kOneNumber = "a factor that is one number scales ei
 inline constexpr const char* kNoneInfinite = "a bound that only an infinite score is beyond changes nothing that is drawn";
 inline constexpr const char* kNoInfiniteScore = "no score is infinite in what is drawn for this model";
 inline constexpr const char* kOneForAllKeys = "the bias is one number for all keys of a row, which a softmax does not see";
+inline constexpr const char* kOutOfExpRange =
+    "a row of an infinite score is out of the range of exp(), which is assumed as well";
 inline constexpr const char* kNoneHidden = "no key that is no number is masked in what is drawn for this model";
 inline constexpr const char* kIsZero = "the number is 0, or is added to one that is";
 inline constexpr const char* kLowestThroughout =
