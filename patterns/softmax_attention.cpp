@@ -17,6 +17,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
+#include "patterns/binary_masks.h"
 #include "patterns/layout_checks.h"
 #include "patterns/leading_split.h"
 #include "patterns/operands/broadcast_operands.h"
@@ -179,6 +180,7 @@ class SoftmaxAttention : public Pattern {
       return part && *part ? *std::move(part) : missed(std::string(kNotAttention), &anchor, "");
     if (part) return *std::move(part);
     auto match = match_whole(anchor, context);
+    if (!match) match = match_with_binary_masks(match.error(), context, [&] { return match_whole(anchor, context); });
     const Node* split = match ? nullptr : match.error().node;
     if (!split || !split->is("Split")) return match;
     // What is in the way of the softmax as a whole may be none to parts of it.

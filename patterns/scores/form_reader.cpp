@@ -361,7 +361,8 @@ std::optional<ScoreForm> FormReader::either_number(Value& value) {
 
 /// Ones and zeros, or a number and zeros, that are booleans or a constant.
 std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
-  const auto number = number_of_mask(value, facts_);
+  const bool is_binary = context_ && std::ranges::find(context_->binary_masks, &value) != context_->binary_masks.end();
+  const auto number = is_binary ? std::optional(1.0) : number_of_mask(value, facts_);
   if (!number) return std::nullopt;
   Literal found;
   if (const auto condition = condition_of_number(value, facts_))

@@ -42,7 +42,8 @@ std::string in_words(const std::string& id) {
       {"factors-in-range", "factors leave Q, K and V in range"},
       {"sizes-equal", "sizes are equal"},
       {"sizes-not-empty", "no size is 0"},
-      {"lengths-in-range", "lengths are in their range"}};
+      {"lengths-in-range", "lengths are in their range"},
+      {"masks-binary", "masks of floats hold 0 and 1"}};
   const auto words = kWords.find(id);
   return words == kWords.end() ? id : words->second;
 }

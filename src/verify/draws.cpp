@@ -84,6 +84,16 @@ std::vector<double> numbers_of(const CutSite& site) {
   return numbers;
 }
 
+/// Ones and zeros, of which the first of each row is 1, but where one row is to be empty; where all is kept, ones.
+Expected<Tensor> ones_and_zeros(DataType type, const Dims& dims, DrawKind kind, RandomNumbers random) {
+  const int64_t width = dims.empty() ? 1 : dims.back();
+  return filled(type, dims, [&](int64_t index) {
+    const bool is_first = index % width == 0, may_be_empty = kind == DrawKind::kEmptyRow && index / width == 0;
+    return kind == DrawKind::kAllKept || (is_first && !may_be_empty) ? 1.0
+                                                                     : static_cast<double>(!may_be_empty && random.below(2));
+  });
+}
+
 Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, uint64_t seed) {
   if (input.source == SiteInput::Source::kFixed) return request.sizes.renumbered(input.fixed);
   const bool is_integer = !is_floating(input.type);
@@ -105,6 +115,7 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
     const std::vector<double> numbers = meets_numbers ? numbers_of(request.site) : std::vector<double>();
     return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, numbers, RandomNumbers(seed)));
   }
+  if (is_binary_mask(input, request.sdpa)) return ones_and_zeros(input.type, *dims, request.kind, RandomNumbers(seed));
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   ATTN_OPT_TRY(const auto draw, input_draw(request, input, *dims, RandomNumbers(seed)));
   return filled(input.type, *dims, draw);
@@ -119,6 +130,11 @@ bool is_picked_of(const Value& value, const Value& source) {
 }
 
 }  // namespace
+
+bool is_binary_mask(const SiteInput& input, const Sdpa& sdpa) {
+  return std::ranges::any_of(sdpa.preconditions, [](const Precondition& one) { return one.id == kMasksBinary; }) &&
+         std::ranges::find(sdpa.binary_masks, input.value) != sdpa.binary_masks.end();
+}
 
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {
   const Value* value = input.value;

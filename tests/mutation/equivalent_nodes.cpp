@@ -99,6 +99,8 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Reshape: left out", "loop_declares_no_ranks", kForInference},
       {"run-time sizes: in another order", "grouped_heads_in_five_axes_weights_read", kHidesSizes},
       {"Where: the second branch alone", "infinity_below_divisor_per_head", kNoneIsLowest},
+      {"Cast: through bool", "float_mask_of_caller", kOnes},
+      {"Cast: through int32", "float_mask_of_caller", kOnes},
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_read_twice_beside_own_bias", kNoSoftcapBelow},
       {"Mul: Div in its place", "*negative_weights_", kMinusOne},
       {"Unsqueeze: left out", "rows_of_mask_by_another_name", kExpandPutsAxes},

@@ -11,6 +11,7 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'rows-keep-a-key' taken for proven", "written_scores_lowered_twice", kRoundsByOrder},
       {"preconditions: 'scores-finite' left out", "guard_of_bounded_mask_strict", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "guard_of_held_mask_strict", kNoneHidden},
+      {"preconditions: 'scores-finite' left out", "float_mask_of_caller", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "key_blocks_capped", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "key_blocks_of_other_products", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "key_blocks_many", kNoInfiniteScore},
