@@ -37,7 +37,9 @@ class Guards {
     if (!test || !test->is("IsNaN") || !node.input(1) || test->input(0) != node.input(2) || !is_product(*test->inputs[0]))
       return;
     const auto number = facts().uniform(*node.inputs[1]);
-    if (number && std::isfinite(*number)) guards_.emplace(test->inputs[0], Guard{node.outputs[0], *number});
+    const MaybeShape own = facts().shape(*test->inputs[0]), made = facts().shape(*node.outputs[0]);
+    if (number && std::isfinite(*number) && own && made && *own == *made)
+      guards_.emplace(test->inputs[0], Guard{node.outputs[0], *number});
   }
 
   /// What input number INPUT of NODE may read instead; null if there is nothing.

@@ -18,7 +18,6 @@ const std::vector<Equivalent>& equivalent_descriptions() {
       {"layout: two axes exchanged of K", "grouped_heads_in_five_axes_weights_read", kUnitAxes},
       {"layout: two axes exchanged of V", "grouped_heads_in_five_axes_weights_read", kUnitAxes},
       {"operands: Q read above its layout", "single_query_of_heads_weights_read_with_axis", kReshapeBetween},
-      {"operands: K read above its layout", "loop_declares_no_ranks", kReshapeBetween},
       {"operands: Q read below its layout", "single_query_of_heads_weights_read_with_axis", kReshapeBetween},
       {"operands: Q read above its layout", "single_query_without_axis_weights_read", kReshapeBetween},
       {"operands: Q read below its layout", "single_query_without_axis_weights_read", kReshapeBetween},

@@ -10,8 +10,8 @@ namespace {
 
 /// What the first input of the node that makes NAME is called once questions were redirected, in a model whose guard puts
 /// NUMBER in the place of NaN and asks ASKED.
-std::string read_by_question(const std::string& number, const std::string& asked) {
-  Viewed c("(float[2,3] a, float[3,2] b) => (float[2,2] y, bool[2,2] q) <float c = {" + number +
+std::string read_by_question(const std::string& number, const std::string& asked, const std::string& type = "float") {
+  Viewed c("(float[2,3] a, float[3,2] b) => (float[2,2] y, bool[2,2] q) <" + type + " c = {" + number +
            "}, float two = {2}> { x = MatMul (a, b) n = IsNaN (x) y = Where (n, c, x) q = " + asked + " }");
   Redirections redirections;
   read_guarded(*c.view, inline_tensors(), redirections);
@@ -36,6 +36,7 @@ TEST(GuardedReads, OthersReadTheProduct) {
   EXPECT_EQ(read_by_question("0", "Greater (two, x)"), "x");
   EXPECT_EQ(read_by_question("inf", "IsInf (x)"), "x");
   EXPECT_EQ(read_by_question("0", "IsNaN (x)"), "x");
+  EXPECT_EQ(read_by_question("0", "IsInf (x)", "float[1,1,1]"), "x") << "the guard has an axis more";
 }
 
 }  // namespace
