@@ -5,6 +5,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "patterns/preconditions.h"
 
 namespace attn_opt {
 namespace {
@@ -20,9 +21,10 @@ bool add_masks(Value& value, int steps, std::vector<const Value*>& masks, Facts&
   if (!is_floating(facts.type(seen)) || facts.constant(seen) || steps == 0) return false;
   const bool is_cast = node && node->is("Cast") && node->input(0) && !is_floating(facts.type(*node->inputs[0]));
   const bool is_product = node && node->is("Mul");
-  if (is_cast || is_product || (!node && seen.is_input)) masks.push_back(&seen);
-  if (is_cast || !node) return seen.is_input || is_cast;
-  if (!is_product && !has(*node, Trait::kMoves)) return false;
+  const bool is_given = is_cast || (seen.is_input && !seen.graph->owner());  // a body is given what may be computed
+  if (is_given || is_product) masks.push_back(&seen);
+  if (is_given) return true;
+  if (!node || !(is_product || has(*node, Trait::kMoves))) return false;
   const size_t operands = is_product ? 2 : 1;
   return std::all_of(node->inputs.begin(), node->inputs.begin() + static_cast<std::ptrdiff_t>(operands),
                      [&](Value* operand) { return operand && add_masks(*operand, steps - 1, masks, facts); });
@@ -42,8 +44,7 @@ Matched<Match> match_with_binary_masks(Miss miss, MatchContext& context, const s
     context.binary_masks.clear();
     if (!found) continue;
     found->sdpa.binary_masks = masks;
-    found->sdpa.preconditions.push_back(
-        {std::string(kMasksBinary), false, "'" + masks.front()->name + "' is multiplied with scores as ones and zeros"});
+    assume(std::string(kMasksBinary), "'" + masks.front()->name + "' is multiplied with scores as ones and zeros", found->sdpa);
     return found;
   }
   return tl::unexpected<Miss>(std::move(miss));
