@@ -100,15 +100,15 @@ bool is_largest_beside(const SoftmaxSite& softmax, Facts& facts) {
          reduced_axis_of("ReduceMax", *largest, *softmax.input, facts);
 }
 
-/// Scores of models may lie as far apart as this.
-constexpr double kLeastRange = 9;
-
-/// What exponents of probabilities may lie below 0 by until SUM, of what is left of FACTOR times them, is other than that.
-double range_of_sum(const RowSum& sum, double factor) {
+/// Enters in SITE what exponents of weights may lie below 0 by until SUM, of what is left of FACTOR times them, is other than
+/// that; false where scores of models lie farther apart.
+bool limit_range(const RowSum& sum, double factor, SoftmaxSite& site) {
+  constexpr double kLeastRange = 9;
   constexpr double kMostShare = 1e-6;  // of a sum, that is not seen in it
   double least = sum.bound;
   if (sum.little) least += sum.little->number * std::exp(sum.little->raised) / kMostShare;
-  return -std::log(least / std::abs(factor / sum.factor));
+  site.exponent_range = -std::log(least / std::abs(factor / sum.factor));
+  return site.exponent_range >= kLeastRange;
 }
 
 /// The softmax along the axis KEYS before the last of WEIGHTS of another softmax, divided by their SUM; nullopt if that was
@@ -130,9 +130,8 @@ std::optional<SoftmaxSite> softmax_again(const RowSum& sum, const SummedAxis& ke
   site.output = nullptr;
   // What is left may be far less than what was cut off, or masked.
   if (site.weights.size() > 1 || site.drops_sinks) site.exponent_offset = site.exponent_offset.value_or(0);
-  if (!sum.is_inexact || is_one) return site;
-  site.exponent_range = range_of_sum(sum, weights.factor);
-  return site.exponent_range < kLeastRange ? std::nullopt : std::optional(std::move(site));
+  const bool is_narrow = sum.is_inexact && !is_one && !limit_range(sum, weights.factor, site);
+  return is_narrow ? std::nullopt : std::optional(std::move(site));
 }
 
 /// WHOLE, divided in NODE by SUM, which is of what a mask leaves of it, and masked behind.
@@ -200,8 +199,7 @@ std::optional<SoftmaxSite> softmax_over(const RowSum& sum, const SummedAxis& key
   // What is as good as nothing beside a largest weight of 1 is a sink beside others, or must stay so.
   const bool may_be_seen = sum.is_inexact && site.exponent_offset;
   const bool is_sink = may_be_seen && sum.little && add_sink(*sum.little);
-  if (may_be_seen && !is_sink) site.exponent_range = range_of_sum(sum, weights.factor);
-  if (site.exponent_range < kLeastRange) return std::nullopt;
+  if (may_be_seen && !is_sink && !limit_range(sum, weights.factor, site)) return std::nullopt;
   site.guards_empty_rows = sum.is_never_zero && !is_sink && vanish_without_keys(weights, power.factor, site, context.facts);
   const bool covers_sinks = is_largest_beside(site, context.facts);
   if (power.factor == 1 && covers_sinks) site.exponent_offset.reset();

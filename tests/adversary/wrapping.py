@@ -136,14 +136,14 @@ def body_outputs(graph, part, suffix):
     return copies, infos
 
 
-def renamed(nodes, suffix):
-    """NODES with what they make named otherwise."""
-    made, copies = {name for node in nodes for name in node.output}, []
+def renamed(nodes, values, suffix):
+    """NODES with SUFFIX behind the names of VALUES."""
+    copies = []
     for node in nodes:
         copy = type(node)()
         copy.CopyFrom(node)
         for names in (copy.input, copy.output):
-            names[:] = [name + suffix if name in made else name for name in names]
+            names[:] = [name + suffix if name in values else name for name in names]
         copies.append(copy)
     return copies
 
@@ -153,7 +153,8 @@ def if_node(graph, part):
     branches = {}
     for branch in ("then_branch", "else_branch"):
         copies, infos = body_outputs(graph, part, "_" + branch)
-        inner = part.nodes if branch == "then_branch" else renamed(part.nodes, "_e")
+        made = {name for node in part.nodes for name in node.output}
+        inner = part.nodes if branch == "then_branch" else renamed(part.nodes, made, "_e")
         for copy in copies if branch == "else_branch" else []:
             copy.input[0] += "_e"
         branches[branch] = helper.make_graph([*inner, *copies], branch, [], infos)
@@ -164,8 +165,8 @@ def if_node(graph, part):
 def loop_nodes(graph, part):
     """A Loop of one or two turns that computes the part anew in each. What that reads may be carried as it is."""
     copies, infos = body_outputs(graph, part, "_loop")
-    carried = [name for name in part.inputs if graph.rank.get(name) and name in part.types and graph.chance(0.3)]
-    nodes = [reading(node, {name: name + "_carried" for name in carried}) for node in part.nodes]
+    carried = [name for name in part.inputs if graph.rank.get(name) and graph.chance(0.3)]
+    nodes = renamed(part.nodes, carried, "_carried")
     copies += [helper.make_node("Identity", [name + "_carried"], [name + "_next"]) for name in carried]
     go_on = helper.make_node("Identity", ["go_in"], ["go_out"])
     seeds, inputs = [], [helper.make_tensor_value_info("turn", TensorProto.INT64, []),
@@ -183,11 +184,3 @@ def loop_nodes(graph, part):
     names = ["turns", "", *[old + "_seed" for old in part.outputs], *carried]
     ends = [*part.outputs, *[name + "_last" for name in carried]]
     return [count, *seeds, helper.make_node("Loop", names, ends, name="n_loop", body=body)]
-
-
-def reading(node, names):
-    """NODE with what it reads called otherwise, as NAMES say."""
-    copy = type(node)()
-    copy.CopyFrom(node)
-    copy.input[:] = [names.get(name, name) for name in node.input]
-    return copy
