@@ -17,7 +17,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "attn_opt/pattern.h"
-#include "patterns/binary_masks.h"
+#include "patterns/given_floats.h"
 #include "patterns/layout_checks.h"
 #include "patterns/leading_split.h"
 #include "patterns/operands/broadcast_operands.h"
@@ -179,8 +179,7 @@ class SoftmaxAttention : public Pattern {
     if (anchor.is("Split"))  // what is in its way is told at the softmax
       return part && *part ? *std::move(part) : missed(std::string(kNotAttention), &anchor, "");
     if (part) return *std::move(part);
-    auto match = match_whole(anchor, context);
-    if (!match) match = match_with_binary_masks(match.error(), context, [&] { return match_whole(anchor, context); });
+    auto match = match_with_given_floats(anchor, context, [&] { return match_whole(anchor, context); });
     const Node* split = match ? nullptr : match.error().node;
     if (!split || !split->is("Split")) return match;
     // What is in the way of the softmax as a whole may be none to parts of it.

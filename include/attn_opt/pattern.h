@@ -43,9 +43,8 @@ struct MatchContext {
   NestedSoftmaxes* nested_softmaxes = nullptr;  ///< found below the one that is read just now; of patterns/softmax/weights.cpp
   /// Values that are no sums of blocks of keys, as long as the graph stays as it is; of patterns/softmax/key_blocks.cpp.
   std::unordered_set<const Value*> no_blocks = {};
-  /// Floats that are taken for ones and zeros in the match at hand; of patterns/binary_masks.cpp.
-  std::vector<const Value*> binary_masks = {};
-  size_t part = 0;  ///< which of the anchor's outputs is looked at, where Pattern::parts() tells several apart
+  GivenFloats given = {};  ///< what is taken for granted in the match at hand; of patterns/given_floats.cpp
+  size_t part = 0;         ///< which of the anchor's outputs is looked at, where Pattern::parts() tells several apart
 };
 
 /// A recognised attention and where it stands.

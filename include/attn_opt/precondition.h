@@ -10,16 +10,19 @@
 namespace attn_opt {
 
 /// Every id that a Precondition can have; docs/verification.md describes them.
-inline constexpr std::array<std::string_view, 12> kPreconditionIds = {
-    "scores-finite", "scores-above-fill", "scores-within-clamp", "values-finite",   "rows-keep-a-key",  "exp-in-range",
-    "biases-small",  "factors-in-range",  "sizes-equal",         "sizes-not-empty", "lengths-in-range", "masks-binary"};
+inline constexpr std::array<std::string_view, 13> kPreconditionIds = {
+    "scores-finite",    "scores-above-fill", "scores-within-clamp", "values-finite", "rows-keep-a-key",
+    "exp-in-range",     "biases-small",      "factors-in-range",    "sizes-equal",   "sizes-not-empty",
+    "lengths-in-range", "masks-binary",      "masks-not-negative"};
 /// Two sizes are taken for equal.
 inline constexpr std::string_view kSizesEqual = "sizes-equal";
 /// Batch, heads, queries and keys are at least 1. What is proven of sizes rests on it, too.
 inline constexpr std::string_view kSizesNotEmpty = "sizes-not-empty";
 
-/// A mask of floats that is multiplied with scores or probabilities holds 0 and 1 alone.
+/// A mask of floats that is multiplied with scores holds 0 and 1 alone.
 inline constexpr std::string_view kMasksBinary = "masks-binary";
+/// One that is multiplied with what is divided by its sum holds nothing below 0.
+inline constexpr std::string_view kMasksNotNegative = "masks-not-negative";
 
 /// Something that must hold for the rewrite to be exact.
 struct Precondition {

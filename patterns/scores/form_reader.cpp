@@ -361,7 +361,7 @@ std::optional<ScoreForm> FormReader::either_number(Value& value) {
 
 /// Ones and zeros, or a number and zeros, that are booleans or a constant.
 std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
-  const bool is_binary = context_ && std::ranges::find(context_->binary_masks, &value) != context_->binary_masks.end();
+  const bool is_binary = context_ && std::ranges::find(context_->given.binary, &value) != context_->given.binary.end();
   const auto number = is_binary ? std::optional(1.0) : number_of_mask(value, facts_);
   if (!number) return std::nullopt;
   Literal found;

@@ -33,14 +33,19 @@ std::optional<ExponentialOf> exponential_in_words(const Node& node, Facts& facts
 }
 
 /// True if VALUE holds no number below 0, but others than one alone: its logarithms may be added to exponents.
-bool is_never_negative(Value& value, Facts& facts) {
-  const Node* node = canonical(value, facts).producer;
+bool is_never_negative(Value& value, MatchContext& context) {
+  Facts& facts = context.facts;
+  const Value& seen = canonical(value, facts);
+  const Node* node = seen.producer;
   if (facts.constant(value)) return !facts.uniform(value) && is_constant_above_0(value, facts);
+  if (std::ranges::find(context.given.not_negative, &seen) != context.given.not_negative.end()) return true;
   return node && node->domain().empty() && (node->is("Sigmoid") || node->is("Softplus") || node->is("Relu") || node->is("Abs"));
 }
 
 /// The same of what exponentials are divided by, which is not 0.
-bool is_divisor(Value& value, Facts& facts) { return facts.constant(value) && is_never_negative(value, facts); }
+bool is_divisor(Value& value, MatchContext& context) {
+  return context.facts.constant(value) && is_never_negative(value, context);
+}
 
 /// True for an Unsqueeze, or a Reshape that is one.
 bool adds_unit_axes(const Node& node, Facts& facts) {
@@ -49,19 +54,20 @@ bool adds_unit_axes(const Node& node, Facts& facts) {
   return before && after && after->size() > before->size() && unit_moves(*before, *after);
 }
 
-bool is_product_of_exponentials(Value& value, Facts& facts, int depth) {
+bool is_product_of_exponentials(Value& value, MatchContext& context, int depth) {
+  Facts& facts = context.facts;
   const Node* node = canonical(value, facts).producer;
   if (!node || !node->domain().empty() || depth == 0) return false;
   if (log_of_base(*node, facts)) return true;
   const auto is_factor = [&](int input) {
-    return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], facts, depth - 1);
+    return node->input(input) && is_product_of_exponentials(*node->inputs[static_cast<size_t>(input)], context, depth - 1);
   };
   if (power_of_first(*node, facts) != 0 || has(*node, Trait::kKeepsAll)) return is_factor(0);
   if (node->is("Concat")) return is_factor(0) && are_joined_parts(*node, facts);
   const bool multiplies = node->is("Mul"), is_first = (multiplies || node->is("Div")) && is_factor(0);
-  if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], facts)))) return true;
+  if (is_first && (is_factor(1) || (!multiplies && is_divisor(*node->inputs[1], context)))) return true;
   for (const size_t at : {0, 1})
-    if (multiplies && (at == 1 ? is_first : is_factor(1)) && is_never_negative(*node->inputs[at], facts)) return true;
+    if (multiplies && (at == 1 ? is_first : is_factor(1)) && is_never_negative(*node->inputs[at], context)) return true;
   return exponential_in_words(*node, facts).has_value();
 }
 
@@ -72,7 +78,7 @@ class ExponentReader {
   ExponentReader(Node& reader, MatchContext& context) : reader_(reader), context_(context), facts_(context.facts) {}
 
   std::optional<Exponent> of(Value& value) {
-    if (!is_product_of_exponentials(value, facts_, kMaxFactors)) return std::nullopt;
+    if (!is_product_of_exponentials(value, context_, kMaxFactors)) return std::nullopt;
     const Node& node = *canonical(value, facts_).producer;
     if (const auto log = log_of_base(node, facts_)) return Exponent{&exponent_input(node), *log};
     if (has(node, Trait::kKeepsAll)) {
@@ -92,7 +98,7 @@ class ExponentReader {
       return Exponent{first->value, power * first->factor, first->is_product || power != -1};
     }
     for (const size_t at : {0, 1})
-      if (!is_product_of_exponentials(*node.inputs[at], facts_, kMaxFactors)) return beside_others(node, at);
+      if (!is_product_of_exponentials(*node.inputs[at], context_, kMaxFactors)) return beside_others(node, at);
     return of_two(node);
   }
 
@@ -144,13 +150,13 @@ bool is_constant_above_0(Value& value, Facts& facts) {
   return std::ranges::all_of(exact.data<double>(), [](double number) { return number > 0 && std::isfinite(number); });
 }
 
-bool is_exponential(Value& value, Facts& facts) {
-  const Node* node = canonical(value, facts).producer;
-  return node && !adds_unit_axes(*node, facts) && is_product_of_exponentials(value, facts, kMaxFactors);
+bool is_exponential(Value& value, MatchContext& context) {
+  const Node* node = canonical(value, context.facts).producer;
+  return node && !adds_unit_axes(*node, context.facts) && is_product_of_exponentials(value, context, kMaxFactors);
 }
 
 std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context) {
-  if (!is_exponential(value, context.facts)) return std::nullopt;
+  if (!is_exponential(value, context)) return std::nullopt;
   return ExponentReader(reader, context).of(value);
 }
 
@@ -168,11 +174,12 @@ Value* exponent_of(Value& value, Node& reader, MatchContext& context) {
 
 Value* logarithm_of(Value& value, Node& reader, MatchContext& context) {
   if (Value* exponent = exponent_of(value, reader, context)) return exponent;
-  if (!is_never_negative(value, context.facts)) return nullptr;
+  if (!is_never_negative(value, context)) return nullptr;
   InnerValues inner(reader, context);
   const Node* maker = canonical(value, context.facts).producer;
   // Made once more, it is seen to be no less than 0 where the graph is run with others in its place.
-  Value* own = context.facts.constant(value) ? &value : inner.again(*maker, {maker->inputs.begin(), maker->inputs.end()});
+  const bool is_known = context.facts.constant(value) || !maker;
+  Value* own = is_known ? &value : inner.again(*maker, {maker->inputs.begin(), maker->inputs.end()});
   return inner.build().node("Log", {own});
 }
 

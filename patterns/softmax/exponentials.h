@@ -27,7 +27,7 @@ std::optional<double> log_of_base(const Node& node, Facts& facts);
 /// The exponent of NODE, an Exp or a Pow.
 inline Value& exponent_input(const Node& node) { return *node.inputs[node.is("Pow") ? 1 : 0]; }
 /// True if VALUE is exp() of something.
-bool is_exponential(Value& value, Facts& facts);
+bool is_exponential(Value& value, MatchContext& context);
 /// True if VALUE is constant and each of its numbers is exp() of another.
 bool is_constant_above_0(Value& value, Facts& facts);
 /// What VALUE is exp() of, made above READER where the graph has no value for it; nullopt if it is no exponential.

@@ -165,7 +165,7 @@ class SumReader {
       if (!maker || kLogarithms.has(*maker)) return !maker;
       exponent = scaled_by(*maker, context_).first;
     }
-    return is_exponential(value, facts_);
+    return is_exponential(value, context_);
   }
 
   /// Where(t > 0, t, 1)  =>  t      Where(t == 0, 1, t)  =>  t
@@ -223,7 +223,7 @@ class SumReader {
     const auto may_be_smaller = [&](const AddedToSum& other) {
       if (std::isnan(other.raised) || !other.value) return std::isnan(other.raised) || !(other.number > 0);
       Value& source = unmoved(*other.value, facts_);
-      return !is_exponential(source, facts_) && !is_constant_above_0(source, facts_);
+      return !is_exponential(source, context_) && !is_constant_above_0(source, facts_);
     };
     if (!(read.scale * share() > 0) || std::ranges::any_of(others, may_be_smaller)) return false;
     read_.others.insert(read_.others.end(), others.begin(), others.end());

@@ -165,7 +165,7 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
     Value& terms = uncut(uncast(*operands[at], is_turned, facts), facts);
     auto site = divided_by_sum_of(terms, node, numerator, context);
     Value* exponential =
-        site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, facts); }, facts);
+        site ? nullptr : nearest_source(terms, [&](Value& source) { return is_exponential(source, context); }, facts);
     if (exponential && exponential != &terms) site = divided_by_sum_of(*exponential, node, numerator, context);
     if (!site) continue;
     // V with a column of ones, all of which is divided: the ones are known where they are cut off alone.
@@ -342,7 +342,7 @@ std::optional<SoftmaxSite> multiple_of_softmax_at(Node& node, MatchContext& cont
   if (node.is("Slice") || node.is("Gather")) return picked_softmax(*node.outputs[0], context);
   const bool is_copy = canonical(*node.outputs[0], context.facts).producer != &node;
   if (is_copy) return std::nullopt;
-  auto site = is_exponential(*node.outputs[0], context.facts) ? exponential(node, context) : std::nullopt;
+  auto site = is_exponential(*node.outputs[0], context) ? exponential(node, context) : std::nullopt;
   if (!site && !node.is("Exp") && !node.is("Pow"))
     site = node.is("LpNormalization") ? normalised(node, context) : quotient(node, context);
   if (!site && has_inverse(node, context.facts)) site = softmax_of_pairs(node, context);

@@ -260,7 +260,7 @@ class Followers {
     if (makes_powers(node) && (node.is("Exp") || input == 1) && is_of_scores(*node.outputs[0], facts_)) return false;
     return std::ranges::none_of(node.inputs, [&](Value* other) {
       if (!other || other == from.value || (!from.is_sum && (input == 0 || other != node.inputs[0]))) return false;
-      const auto is_other = [this](Value& source) { return is_exponential(source, facts_) && is_of_scores(source, facts_); };
+      const auto is_other = [this](Value& source) { return is_exponential(source, context_) && is_of_scores(source, facts_); };
       return nearest_source(*other, is_other, facts_) != nullptr;
     });
   }

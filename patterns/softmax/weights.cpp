@@ -179,7 +179,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   const NestedScope scope(context);
   SoftmaxSearch search(reader, context);
   const auto is_core = [&](Value& source) {
-    if (is_exponential(source, facts)) return true;
+    if (is_exponential(source, context)) return true;
     weights.softmax = search.in(source);
     return weights.softmax.has_value();
   };

@@ -43,7 +43,8 @@ std::string in_words(const std::string& id) {
       {"sizes-equal", "sizes are equal"},
       {"sizes-not-empty", "no size is 0"},
       {"lengths-in-range", "lengths are in their range"},
-      {"masks-binary", "masks of floats hold 0 and 1"}};
+      {"masks-binary", "masks of floats hold 0 and 1"},
+      {"masks-not-negative", "masks of floats hold nothing below 0"}};
   const auto words = kWords.find(id);
   return words == kWords.end() ? id : words->second;
 }

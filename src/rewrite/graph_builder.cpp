@@ -2,6 +2,8 @@
 
 #include <onnx/defs/schema.h>
 
+#include <algorithm>
+
 #include "attn_opt/edit.h"
 #include "attn_opt/executor.h"
 #include "attn_opt/shape.h"
@@ -28,12 +30,24 @@ class EditBackend : public BuilderBackend {
   void keep(const std::string& key, Value& value) override { edit_.made_.emplace(key, &value); }
 
   bool place(Node& node) override {
-    node.position = edit_.anchor_.position;
+    node.position = highest_place(node);
     edit_.nodes_.push_back(&node);
     return true;
   }
 
  private:
+  /// As far up as what NODE reads allows: until it is in the model, those that match further up may share it.
+  uint32_t highest_place(const Node& node) const {
+    const uint32_t anchor = edit_.anchor_.position;
+    if (!node.bodies.empty()) return anchor;  // these may read more
+    uint32_t place = 0;
+    for (const Value* input : node.inputs) {
+      const Node* maker = input && input->graph == node.graph ? input->producer : nullptr;
+      if (maker) place = std::max(place, maker->position + (maker->placement == Placement::kOfFile ? 1 : 0));
+    }
+    return std::min(place, anchor);
+  }
+
   Edit& edit_;
   const SharedNodes& shared_;
 };

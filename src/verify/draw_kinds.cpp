@@ -10,7 +10,7 @@ constexpr std::array<std::string_view, 7> kHiding = {"Where", "IsNaN", "Max", "M
 
 bool can_mask(const SiteInput& input, const Sdpa& sdpa) {
   if (input.source != SiteInput::Source::kDrawn) return false;
-  if (is_binary_mask(input, sdpa)) return true;
+  if (is_given_mask(input, sdpa)) return true;
   const InputRole role = role_of(input, sdpa);
   return role == InputRole::kBias || role == InputRole::kKeep || role == InputRole::kDrop || role == InputRole::kLength ||
          !is_floating(input.type);

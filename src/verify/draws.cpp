@@ -84,13 +84,26 @@ std::vector<double> numbers_of(const CutSite& site) {
   return numbers;
 }
 
-/// Ones and zeros, of which the first of each row is 1, but where one row is to be empty; where all is kept, ones.
-Expected<Tensor> ones_and_zeros(DataType type, const Dims& dims, DrawKind kind, RandomNumbers random) {
+bool is_assumed(std::string_view id, const Sdpa& sdpa) {
+  return std::ranges::any_of(sdpa.preconditions, [id](const Precondition& one) { return one.id == id; });
+}
+
+bool is_one_of(const std::vector<const Value*>& values, const SiteInput& input) {
+  return std::ranges::find(values, input.value) != values.end();
+}
+
+bool is_binary_mask(const SiteInput& input, const Sdpa& sdpa) {
+  return is_assumed(kMasksBinary, sdpa) && is_one_of(sdpa.given.binary, input);
+}
+
+/// Ones and zeros, of which the first of each row is 1, but where one row is to be empty; where all is kept, ones. In the place
+/// of ones other numbers above 0, unless it IS_BINARY.
+Expected<Tensor> mask_of_floats(DataType type, const Dims& dims, DrawKind kind, bool is_binary, RandomNumbers random) {
   const int64_t width = dims.empty() ? 1 : dims.back();
   return filled(type, dims, [&](int64_t index) {
     const bool is_first = index % width == 0, may_be_empty = kind == DrawKind::kEmptyRow && index / width == 0;
-    return kind == DrawKind::kAllKept || (is_first && !may_be_empty) ? 1.0
-                                                                     : static_cast<double>(!may_be_empty && random.below(2));
+    const bool is_kept = kind == DrawKind::kAllKept || (is_first && !may_be_empty) || (!may_be_empty && random.below(2));
+    return !is_kept ? 0.0 : is_binary ? 1.0 : 1 / static_cast<double>(1 + random.below(8));
   });
 }
 
@@ -115,7 +128,8 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
     const std::vector<double> numbers = meets_numbers ? numbers_of(request.site) : std::vector<double>();
     return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, numbers, RandomNumbers(seed)));
   }
-  if (is_binary_mask(input, request.sdpa)) return ones_and_zeros(input.type, *dims, request.kind, RandomNumbers(seed));
+  if (is_given_mask(input, request.sdpa))
+    return mask_of_floats(input.type, *dims, request.kind, is_binary_mask(input, request.sdpa), RandomNumbers(seed));
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   ATTN_OPT_TRY(const auto draw, input_draw(request, input, *dims, RandomNumbers(seed)));
   return filled(input.type, *dims, draw);
@@ -131,9 +145,8 @@ bool is_picked_of(const Value& value, const Value& source) {
 
 }  // namespace
 
-bool is_binary_mask(const SiteInput& input, const Sdpa& sdpa) {
-  return std::ranges::any_of(sdpa.preconditions, [](const Precondition& one) { return one.id == kMasksBinary; }) &&
-         std::ranges::find(sdpa.binary_masks, input.value) != sdpa.binary_masks.end();
+bool is_given_mask(const SiteInput& input, const Sdpa& sdpa) {
+  return is_binary_mask(input, sdpa) || (is_assumed(kMasksNotNegative, sdpa) && is_one_of(sdpa.given.not_negative, input));
 }
 
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {

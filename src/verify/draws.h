@@ -41,8 +41,8 @@ std::string_view name_of(DrawKind kind);
 /// Kinds worth drawing: those of masks only if there is something that can mask.
 std::vector<DrawKind> draw_kinds(const CutSite& site, const Sdpa& sdpa);
 
-/// True if INPUT is taken for ones and zeros, and that is said.
-bool is_binary_mask(const SiteInput& input, const Sdpa& sdpa);
+/// True if INPUT is a mask of floats, of which it is said what it is taken for.
+bool is_given_mask(const SiteInput& input, const Sdpa& sdpa);
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa);
 
 struct DrawRequest {

@@ -101,6 +101,8 @@ const std::vector<Equivalent>& equivalent_nodes() {
       {"Where: the second branch alone", "infinity_below_divisor_per_head", kNoneIsLowest},
       {"Cast: through bool", "float_mask_of_caller", kOnes},
       {"Cast: through int32", "float_mask_of_caller", kOnes},
+      {"Cast: through bool", "float_mask_of_scores_by_query", kOnes},
+      {"Cast: through int32", "float_mask_of_scores_by_query", kOnes},
       {"Attention.qk_matmul_output_mode: + 1 modulo 4", "scores_read_twice_beside_own_bias", kNoSoftcapBelow},
       {"Mul: Div in its place", "*negative_weights_", kMinusOne},
       {"Unsqueeze: left out", "rows_of_mask_by_another_name", kExpandPutsAxes},

@@ -105,6 +105,12 @@ struct LegalIntegers {
   Dim least, most;
 };
 
+/// Floats that a caller gives, of which more is taken for granted than their type says.
+struct GivenFloats {
+  std::vector<const Value*> binary;        ///< hold 0 and 1 alone
+  std::vector<const Value*> not_negative;  ///< hold nothing below 0
+};
+
 /// Scaled dot-product attention as the graph computes it.
 struct Sdpa {
   Operand q, k, v;
@@ -131,14 +137,13 @@ struct Sdpa {
   double exponent_range = std::numeric_limits<double>::infinity();
   /// The model holds scores within this, and its negative, before the softmax; none: it does not.
   std::optional<double> clamp;
-  bool less_largest_of_all = false;        ///< the model subtracts the largest score of all rows, which softmax does not see
-  bool less_others = false;                ///< the model subtracts another number of each row's scores than the largest of them
-  bool sums_otherwise = false;             ///< the model adds biases to other numbers than the operator's scores
-  bool less_row_numbers = false;           ///< exp() is of scores less numbers of their rows, which a softmax does not see
-  bool infinity_makes_nan = false;         ///< the model makes NaN of rows in which a score is -Inf
-  std::vector<const Value*> binary_masks;  ///< floats, of which what is computed holds for 0 and 1 alone
-  bool guarded = false;                    ///< probabilities of rows that the terms leave no key are 0
-  bool hides_nan = false;                  ///< so are those that are NaN for another reason
+  bool less_largest_of_all = false;  ///< the model subtracts the largest score of all rows, which softmax does not see
+  bool less_others = false;          ///< the model subtracts another number of each row's scores than the largest of them
+  bool sums_otherwise = false;       ///< the model adds biases to other numbers than the operator's scores
+  bool less_row_numbers = false;     ///< exp() is of scores less numbers of their rows, which a softmax does not see
+  bool infinity_makes_nan = false;   ///< the model makes NaN of rows in which a score is -Inf
+  bool guarded = false;              ///< probabilities of rows that the terms leave no key are 0
+  bool hides_nan = false;            ///< so are those that are NaN for another reason
 
   size_t products = 1;                      ///< with V, of the model's softmax: each is an attention of its own
   std::vector<OutputView> outputs;          ///< from the product with V downward
@@ -152,6 +157,7 @@ struct Sdpa {
   /// What holds in every run of the operator that is described, since it refuses all others: drawn inputs keep to it.
   std::vector<LegalIntegers> legal_integers;
   std::vector<std::pair<Dim, Dim>> legal_sizes;  ///< pairs that are equal, or the first broadcasts to the second
+  GivenFloats given;
 };
 
 /// False for a description of nothing, which stands for what a rewrite replaces.

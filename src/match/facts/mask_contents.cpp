@@ -192,7 +192,9 @@ class Follower {
 
   /// What numbers from 0 on are exp() of.
   static Contents of_logarithm(const Contents& contents, DataType type) {
-    if (!contents.ordinary() || !(contents.least >= 0)) return {};
+    // Of the least number above 0 that a type has: a float's is 2^-149, and those of half types are no less.
+    const double deepest = std::log(2.0) * (type == onnx::TensorProto::DOUBLE ? -1074 : -149);
+    if (!contents.ordinary() || !(contents.least >= 0)) return {{false, true}, deepest - 1, INFINITY};
     const double least = std::log(contents.least), greatest = std::log(contents.greatest);
     if (contents.ends_alone) return of_two(least, greatest, type);
     return {{false, contents.least == 0}, least, greatest};
