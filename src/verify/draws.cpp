@@ -88,14 +88,6 @@ bool is_assumed(std::string_view id, const Sdpa& sdpa) {
   return std::ranges::any_of(sdpa.preconditions, [id](const Precondition& one) { return one.id == id; });
 }
 
-bool is_one_of(const std::vector<const Value*>& values, const SiteInput& input) {
-  return std::ranges::find(values, input.value) != values.end();
-}
-
-bool is_binary_mask(const SiteInput& input, const Sdpa& sdpa) {
-  return is_assumed(kMasksBinary, sdpa) && is_one_of(sdpa.given.binary, input);
-}
-
 /// Ones and zeros, of which the first of each row is 1, but where one row is to be empty; where all is kept, ones. In the place
 /// of ones other numbers above 0, unless it IS_BINARY.
 Expected<Tensor> mask_of_floats(DataType type, const Dims& dims, DrawKind kind, bool is_binary, RandomNumbers random) {
@@ -129,7 +121,7 @@ Expected<Tensor> contents(const DrawRequest& request, const SiteInput& input, ui
     return filled(input.type, *dims, ValueDraw(request.kind, input.type, *dims, numbers, RandomNumbers(seed)));
   }
   if (is_given_mask(input, request.sdpa))
-    return mask_of_floats(input.type, *dims, request.kind, is_binary_mask(input, request.sdpa), RandomNumbers(seed));
+    return mask_of_floats(input.type, *dims, request.kind, is_assumed(kMasksBinary, request.sdpa), RandomNumbers(seed));
   if (legal) return within(*legal, input.type, *dims, request, RandomNumbers(seed));
   ATTN_OPT_TRY(const auto draw, input_draw(request, input, *dims, RandomNumbers(seed)));
   return filled(input.type, *dims, draw);
@@ -146,7 +138,8 @@ bool is_picked_of(const Value& value, const Value& source) {
 }  // namespace
 
 bool is_given_mask(const SiteInput& input, const Sdpa& sdpa) {
-  return is_binary_mask(input, sdpa) || (is_assumed(kMasksNotNegative, sdpa) && is_one_of(sdpa.given.not_negative, input));
+  const bool is_told = is_assumed(kMasksBinary, sdpa) || is_assumed(kMasksNotNegative, sdpa);
+  return is_told && std::ranges::find(sdpa.given.moved, input.value) != sdpa.given.moved.end();
 }
 
 InputRole role_of(const SiteInput& input, const Sdpa& sdpa) {

@@ -109,6 +109,7 @@ struct LegalIntegers {
 struct GivenFloats {
   std::vector<const Value*> binary;        ///< hold 0 and 1 alone
   std::vector<const Value*> not_negative;  ///< hold nothing below 0
+  std::vector<const Value*> moved;         ///< what holds elements of these and nothing else
 };
 
 /// Scaled dot-product attention as the graph computes it.
