@@ -55,6 +55,16 @@ std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& 
   return split_by_query(reading.score_product, context);
 }
 
+Matched<void> check_leading_sizes(const AxisMap& made, const std::optional<LeadingSplit>& split, const Reading& reading) {
+  const Dim batch = made.size(Role::kBatch), heads = made.size(Role::kHead);
+  const bool are_parted_elsewhere = split && batch != split->batch && batch * heads == split->batch * split->heads;
+  if (!are_parted_elsewhere) return {};
+  return missed(
+      "probabilities.reshape", reading.probabilities.product,
+      "a batch of " + split->batch.str() + " with " + split->heads.str() + " heads as " + batch.str() + " with " + heads.str(),
+      reading.probabilities.peeled);
+}
+
 void set_leading_sizes(const Reading& reading, const std::optional<LeadingSplit>& split, Sdpa& sdpa) {
   sdpa.batch = sdpa.query_heads = 1;
   if (split) {

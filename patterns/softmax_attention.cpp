@@ -314,7 +314,9 @@ class SoftmaxAttention : public Pattern {
       sdpa.v = operand(value);
     }
     const ProductSide& output = reading.value_product.output;
-    sdpa.outputs = walk_output(*output.value, axes_of(output, split, context), context);
+    const AxisMap made = axes_of(output, split, context);
+    ATTN_OPT_DONE(check_leading_sizes(made, split, reading));
+    sdpa.outputs = walk_output(*output.value, made, context);
     if (softmax.moved) ATTN_OPT_DONE(enter_moved_outputs(softmax, sdpa, context));
     ATTN_OPT_DONE(add_output_steps(reading, sdpa, context));
     sdpa.outputs.front().value = &behind_added(*sdpa.outputs.front().value, sdpa.output_steps);

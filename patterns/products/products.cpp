@@ -88,6 +88,17 @@ std::optional<LeadingSplit> split_of(const Dim& size, const LeadingSplit& split,
   return is_equal ? split : LeadingSplit{*batch, split.heads};
 }
 
+/// Batch and heads of leading axes of SIZES and ROLES that hold them otherwise than SPLIT says, merged with each other or
+/// parted elsewhere; nullopt if they hold them so, or something else.
+std::optional<LeadingSplit> regrouped_split(const Shape& sizes, const std::vector<Role>& roles, const LeadingSplit& split) {
+  LeadingSplit own{1, 1};
+  for (size_t axis = 0; axis + 2 < sizes.size(); ++axis) {
+    Dim& size = roles[axis] == Role::kHead ? own.heads : own.batch;
+    size = size * sizes[axis];
+  }
+  return own.batch != split.batch && own.batch * own.heads == split.batch * split.heads ? std::optional(split) : std::nullopt;
+}
+
 /// ADDEND of PRODUCT, a Gemm of keys by queries, as it is added to queries by keys.
 Matched<Value*> turned_addend(Value& addend, Node& product, MatchContext& context) {
   const MaybeShape shape = context.facts.shape(addend);
@@ -229,18 +240,21 @@ AxisMap axes_of(const ProductSide& side, const std::optional<LeadingSplit>& spli
   const Shape& shape = context.facts.shape(*side.value).known();
   const auto map_of = [&](const Shape& sizes, const std::vector<Role>& roles) {
     const bool is_merged = split && roles[0] == Role::kHead;
-    const auto own = is_merged ? split_of(sizes[0], *split, context.facts) : std::nullopt;
+    const auto own = is_merged ? split_of(sizes[0], *split, context.facts)
+                     : split   ? regrouped_split(sizes, roles, *split)
+                               : std::nullopt;
     if (!own) return AxisMap::of(sizes, roles);
+    const std::ptrdiff_t leading = is_merged ? 1 : std::ssize(sizes) - 2;
     Shape parts{own->batch, own->heads};
     std::vector<Role> of_parts{Role::kBatch, Role::kHead};
     if (std::ranges::find(roles, Role::kRow) == roles.end()) {
       parts.push_back(1);
       of_parts.push_back(Role::kRow);
     }
-    parts.insert(parts.end(), sizes.begin() + 1, sizes.end());
-    of_parts.insert(of_parts.end(), roles.begin() + 1, roles.end());
+    parts.insert(parts.end(), sizes.begin() + leading, sizes.end());
+    of_parts.insert(of_parts.end(), roles.begin() + leading, roles.end());
     Shape taken = sizes;
-    taken[0] = own->batch * own->heads;
+    if (is_merged) taken[0] = own->batch * own->heads;
     return AxisMap::of(parts, of_parts).regrouped(taken).value_or(AxisMap::of(sizes, roles));
   };
   if (side.order.empty()) return map_of(shape, side.roles);
