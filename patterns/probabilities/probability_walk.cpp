@@ -273,7 +273,7 @@ class ProbabilityWalker {
   /// A softmax that is no attention ends elsewhere (a router); one that is changed on the way to a product is worth a miss.
   tl::unexpected<Miss> nothing_reached(const Readers& readers) const {
     for (const Reader& reader : readers.all)
-      if (reader.node && quantizes(*reader.node) && is_multiplied_quantized(*reader.node->outputs[0]))
+      if (reader.node && quantizes_for_product(*reader.node))
         return missed("probabilities.quantized", reader.node, "'" + value_->name + "' is quantized", walk_.peeled);
     const Node* unread = unread_weights(*value_, context_);
     if (!unread) unread = unread_weights(*softmax_, context_);  // another reader than was followed may change it

@@ -24,10 +24,10 @@ Matched<void> check_no_layer(Node& product, size_t operand, Facts& facts) {
   return missed("product.gemm", &product, "'" + value->name + "' is constant: a linear layer");
 }
 
-/// True if NODE is a product of integers, which stand for quantized numbers.
+/// True if NODE is a product of integers, which stand for quantized numbers, or of such with numbers that it quantizes itself.
 bool multiplies_integers(const Node& node) {
   return node.is("MatMulInteger") || node.is("QLinearMatMul") ||
-         (node.op() == "MatMulIntegerToFloat" && node.domain() == "com.microsoft");
+         (node.domain() == "com.microsoft" && (node.op() == "MatMulIntegerToFloat" || node.op() == "DynamicQuantizeMatMul"));
 }
 
 /// What PRODUCT, a MatMul, FusedMatMul or Gemm, multiplies its sums with.
@@ -139,8 +139,15 @@ bool multiplies(const Node& node, const Value& operand, Facts& facts) {
   return is_product(node) || (factors && std::ranges::find(factors->inputs, &operand) != factors->inputs.end());
 }
 
+namespace {
+
+/// Nodes between quantized numbers and their product.
+constexpr int kMostAfterQuantizing = 6;
+
 bool quantizes(const Node& node) { return node.is("QuantizeLinear") || node.is("DynamicQuantizeLinear"); }
 
+/// True if a product reads VALUE, quantized numbers, as they are or dequantized, moved, masked and quantized again, STEPS nodes
+/// on.
 bool is_multiplied_quantized(const Value& value, int steps) {
   return std::ranges::any_of(value.uses, [&](const Use& use) {
     if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) return false;
@@ -150,6 +157,12 @@ bool is_multiplied_quantized(const Value& value, int steps) {
     const bool goes_on = quantizes(reader) || is_copy;
     return goes_on && steps > 0 && is_multiplied_quantized(*reader.outputs[0], steps - 1);
   });
+}
+
+}  // namespace
+
+bool quantizes_for_product(const Node& node) {
+  return multiplies_integers(node) || (quantizes(node) && is_multiplied_quantized(*node.outputs[0], kMostAfterQuantizing));
 }
 
 bool has_equal_ranks(const Node& product, Facts& facts) {

@@ -50,11 +50,8 @@ bool makes_product(const Node& node, Facts& facts);
 /// True if NODE is a product of OPERAND, or what adds up one.
 bool multiplies(const Node& node, const Value& operand, Facts& facts);
 
-bool quantizes(const Node& node);
-
-/// True if a product reads VALUE, quantized numbers, as they are or dequantized, moved, masked and quantized again, STEPS nodes
-/// on.
-bool is_multiplied_quantized(const Value& value, int steps = 6);
+/// True if NODE quantizes what it reads, for a product of its own or one behind.
+bool quantizes_for_product(const Node& node);
 
 /// False if an operand of PRODUCT has fewer axes than the other: it is the same for all of the leading ones.
 bool has_equal_ranks(const Node& product, Facts& facts);

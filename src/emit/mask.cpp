@@ -97,12 +97,14 @@ Matched<FloatMask> write_bias(const ScoreTerm& term, Site& site) {
   return mask;
 }
 
-/// FILL as a number that scores are added to: below the lowest of float16 is -inf, and a row of that is NaN. Half of it hides
-/// keys as well.
+/// FILL as a number that scores are added to: below the lowest of float16, which the scores or the softmax of them may be in,
+/// is -inf, and a row of that is NaN. Half of it hides keys as well.
 double addable(double fill, const Site& site) {
+  constexpr DataType kHalf = onnx::TensorProto::FLOAT16;
   const DataType type = site.sdpa.type;
-  const bool is_exact = type != onnx::TensorProto::FLOAT16 || std::isinf(fill) || site.shows_masked_scores();
-  if (!is_exact) fill = std::max(fill, lowest_finite(type) / 2);
+  const bool is_of_half = type == kHalf || site.sdpa.softmax_precision == kHalf;
+  const bool is_exact = !is_of_half || std::isinf(fill) || site.shows_masked_scores();
+  if (!is_exact) fill = std::max(fill, lowest_finite(kHalf) / 2);
   return fill == lowest_finite(type) && !site.target.tells_lowest_from_infinity ? next_above_lowest(type) : fill;
 }
 
