@@ -25,7 +25,9 @@ bool has_more_leading_axes(const std::vector<Shape>& shapes) {
 }
 
 std::optional<LeadingSplit> parted_leading_axes(const std::vector<Shape>& shapes) {
-  const auto usual = std::ranges::find(shapes, kUsualRank, [](const Shape& shape) { return shape.size(); });
+  const auto is_usual = [](const Shape& shape) { return shape.size() == kUsualRank; };
+  auto usual = std::ranges::find_if(shapes, [&](const Shape& shape) { return is_usual(shape) && !shape[0].is(1); });
+  if (usual == shapes.end()) usual = std::ranges::find_if(shapes, is_usual);  // batch and heads may be in one axis behind a 1
   if (usual != shapes.end()) return LeadingSplit{(*usual)[0], (*usual)[1]};
   const auto more = std::ranges::find_if(shapes, [](const Shape& shape) { return shape.size() > kUsualRank; });
   const bool differ =
