@@ -104,6 +104,14 @@ std::optional<size_t> axis_in_moved(Value& value, size_t behind, Value& made, Fa
   return at;
 }
 
+Value& before_expands(Value& value, Facts& facts) {
+  constexpr int kMostExpands = 4;
+  Value* seen = &canonical(value, facts);
+  for (int step = 0; step < kMostExpands && seen->producer && seen->producer->is("Expand"); ++step)
+    seen = &canonical(*seen->producer->inputs[0], facts);
+  return *seen;
+}
+
 Value* swapped_from(Node& node, Facts& facts) {
   std::vector<int64_t> axes, swapped;
   Node* next = &node;

@@ -44,6 +44,9 @@ Untransposed untransposed(Value& value, Facts& facts);
 /// move axes, or add or leave out some of size 1, make MADE of VALUE.
 std::optional<size_t> axis_in_moved(Value& value, size_t behind, Value& made, Facts& facts);
 
+/// VALUE before Expands of what it is broadcast from anyway where it meets scores.
+Value& before_expands(Value& value, Facts& facts);
+
 /// The value of which NODE, a Transpose, with those it reads swaps the last two axes and nothing else; null if there is none.
 Value* swapped_from(Node& node, Facts& facts);
 

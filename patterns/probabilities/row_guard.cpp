@@ -7,6 +7,7 @@
 #include "attn_opt/internal/mask_contents.h"
 #include "attn_opt/operator_traits.h"
 #include "patterns/alike.h"
+#include "patterns/layout_checks.h"
 #include "patterns/scores/conditions.h"
 #include "patterns/scores/form_reader.h"
 #include "patterns/scores/peel_steps.h"
@@ -124,7 +125,7 @@ struct Polarised {
 };
 
 bool are_same(const Polarised& one, const Polarised& other, Facts& facts) {
-  return one.keeps == other.keeps && computes_same(*one.mask, *other.mask, facts);
+  return one.keeps == other.keeps && computes_same(before_expands(*one.mask, facts), before_expands(*other.mask, facts), facts);
 }
 
 Polarised without_not(Value& mask, bool keeps, Facts& facts) {

@@ -57,8 +57,13 @@ std::optional<ScoreLayout> layout_above(const Untransposed& factor, const ScoreW
 
 /// The factors that FACTOR has for each score, one of queries and one of keys; FACTOR if it is not made of such two.
 ///
-///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b      Transpose(a b)
+///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b      Transpose(a b)      1 / (a b)
 PlacedFactors outer_factors(Value& factor, bool divides, const ScoreWalk& walk, size_t rank, MatchContext& context) {
+  const Node* inverse = canonical(factor, context.facts).producer;
+  if (inverse && inverse->is("Reciprocal")) {
+    PlacedFactors inverted = outer_factors(*inverse->inputs[0], !divides, walk, rank, context);
+    if (inverted.factors.size() == 2) return inverted;
+  }
   PlacedFactors whole{{{&factor, divides, false, {}}}, walk.layout};
   const Untransposed source = untransposed(factor, context.facts);
   Node* node = source.value->producer;
@@ -76,7 +81,7 @@ PlacedFactors outer_factors(Value& factor, bool divides, const ScoreWalk& walk, 
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
 Matched<ScoreWalk> scaled_by_tensor(Node& node, int scores, const ScoreWalk& walk, MatchContext& context) {
-  Value& operand = *node.inputs[1 - scores];
+  Value& operand = before_expands(*node.inputs[1 - scores], context.facts);
   const auto shape_of = [&](const Value& value) { return context.facts.shape(value); };
   if (!shape_of(operand) || !keeps_shape(*node.outputs[0], *node.inputs[scores], context.facts))
     return missed("scores.scale-shape", &node, shape_text(operand, context.facts), walk.peeled);

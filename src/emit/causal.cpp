@@ -129,8 +129,11 @@ class CausalReader {
 
   void assume_finite_scores() {
     const auto is_finite = [](const ScoreTerm* term) { return term->causal->otherwise != -INFINITY; };
-    if (std::ranges::none_of(taken_, is_finite) || site_.match_lists("scores-finite")) return;
-    site_.assumed.push_back({"scores-finite", false, "a causal fill absorbs every score"});
+    if (taken_.empty() || site_.match_lists("scores-finite")) return;
+    if (std::ranges::any_of(taken_, is_finite))
+      site_.assumed.push_back({"scores-finite", false, "a causal fill absorbs every score"});
+    else if (std::ranges::any_of(taken_, [](const ScoreTerm* term) { return is_bias(*term); }))
+      site_.assumed.push_back({"scores-finite", false, "the node hides masked scores, which the model adds -inf to", true});
   }
 
   void assume_lengths_in_range() {
