@@ -15,6 +15,8 @@ inline constexpr const char* kUnreadScores =
     "allowed";
 inline constexpr const char* kNumberRounds =
     "the model adds 1e4 to its scores and takes it off again, which rounds them as much as this does";
+inline constexpr const char* kSaidByTheNode =
+    "positions are said by the node, whatever the mask that compares them is taken for";
 inline constexpr const char* kAbsorbed = "any fill this deep leaves a masked key the probability 0, whatever the number";
 inline constexpr const char* kEmptyRowsAlone =
     "only rows differ in which every key is masked by one Where or the other, and that there are none is assumed";
