@@ -57,8 +57,10 @@ std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& 
 
 Matched<void> check_leading_sizes(const AxisMap& made, const std::optional<LeadingSplit>& split, const Reading& reading) {
   const Dim batch = made.size(Role::kBatch), heads = made.size(Role::kHead);
-  const bool are_parted_elsewhere = split && batch != split->batch && batch * heads == split->batch * split->heads;
-  if (!are_parted_elsewhere) return {};
+  // A product has no fewer than what it multiplies.
+  const bool lacks_some = split && ((batch.is(1) && !split->batch.is(1)) || (heads.is(1) && !split->heads.is(1)));
+  const bool are_as_many = split && batch != split->batch && batch * heads == split->batch * split->heads;
+  if (!lacks_some && !are_as_many) return {};
   return missed(
       "probabilities.reshape", reading.probabilities.product,
       "a batch of " + split->batch.str() + " with " + split->heads.str() + " heads as " + batch.str() + " with " + heads.str(),

@@ -18,7 +18,8 @@ Matched<void> part_leading_axes(Reading& reading, MatchContext& context);
 std::optional<LeadingSplit> leading_split(const Reading& reading, MatchContext& context);
 
 /// Misses "probabilities.reshape" where the product with V, whose result lies as MADE says, has batch and heads that are not
-/// those of SPLIT, though there are as many: they were regrouped where a factor of one cannot be told from one of the other.
+/// those of SPLIT, though there are as many, or fewer: they were regrouped where a factor of one cannot be told from one of the
+/// other.
 Matched<void> check_leading_sizes(const AxisMap& made, const std::optional<LeadingSplit>& split, const Reading& reading);
 
 /// Enters in SDPA the batch and query heads of READING, whose leading axes SPLIT parts.

@@ -55,28 +55,31 @@ std::optional<ScoreLayout> layout_above(const Untransposed& factor, const ScoreW
   return walk.layout.before_transpose(factor.at);
 }
 
-/// The factors that FACTOR has for each score, one of queries and one of keys; FACTOR if it is not made of such two.
+/// The two that FACTOR is the outer product of, for each score one of queries and one of keys; none if it is no such product.
 ///
-///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b      Transpose(a b)      1 / (a b)
-PlacedFactors outer_factors(Value& factor, bool divides, const ScoreWalk& walk, size_t rank, MatchContext& context) {
-  const Node* inverse = canonical(factor, context.facts).producer;
-  if (inverse && inverse->is("Reciprocal")) {
-    PlacedFactors inverted = outer_factors(*inverse->inputs[0], !divides, walk, rank, context);
-    if (inverted.factors.size() == 2) return inverted;
-  }
-  PlacedFactors whole{{{&factor, divides, false, {}}}, walk.layout};
+///   a b, a of (..., L, 1) and b of (..., 1, S)      a * b      a / b      Transpose(a b)
+std::optional<PlacedFactors> outer_product(Value& factor, bool divides, const ScoreWalk& walk, size_t rank,
+                                           MatchContext& context) {
   const Untransposed source = untransposed(factor, context.facts);
   Node* node = source.value->producer;
   const auto layout = layout_above(source, walk, rank);
   if (node && node->is("Einsum"))
     if (const Value* made = elementwise_product(*node, context)) node = made->producer;
-  if (!layout || !node || !(node->is("MatMul") || node->is("Mul") || node->is("Div"))) return whole;
+  if (!layout || !node || !(node->is("MatMul") || node->is("Mul") || node->is("Div"))) return std::nullopt;
   const MaybeShape one = context.facts.shape(*node->inputs[0]), other = context.facts.shape(*node->inputs[1]);
   const bool is_of_vectors = one && other && one->size() >= 2 && other->size() >= 2 &&
                              is_on_query(*one) != is_on_query(*other) && is_on_key(*one) != is_on_key(*other);
-  if (!is_of_vectors || (node->is("MatMul") && !is_on_query(*one))) return whole;
+  if (!is_of_vectors || (node->is("MatMul") && !is_on_query(*one))) return std::nullopt;
   const bool divides_second = divides != node->is("Div");
-  return {{{node->inputs[0], divides, false, {}}, {node->inputs[1], divides_second, false, {}}}, *layout};
+  return PlacedFactors{{{node->inputs[0], divides, false, {}}, {node->inputs[1], divides_second, false, {}}}, *layout};
+}
+
+/// The factors that FACTOR, or what it is the inverse of, has for each score; FACTOR if it is made of no such two.
+PlacedFactors outer_factors(Value& factor, bool divides, const ScoreWalk& walk, size_t rank, MatchContext& context) {
+  auto found = outer_product(factor, divides, walk, rank, context);
+  const Node* inverse = found ? nullptr : canonical(factor, context.facts).producer;
+  if (inverse && inverse->is("Reciprocal")) found = outer_product(*inverse->inputs[0], !divides, walk, rank, context);
+  return found ? *std::move(found) : PlacedFactors{{{&factor, divides, false, {}}}, walk.layout};
 }
 
 /// Scores times a tensor: (..., L or 1, 1) scales queries, (..., 1, S) keys.
