@@ -6,6 +6,7 @@
 #include "attn_opt/canonical.h"
 #include "attn_opt/matcher.h"
 #include "patterns/alike.h"
+#include "patterns/inner_values.h"
 #include "patterns/readers.h"
 #include "patterns/same_number.h"
 #include "patterns/scores/form_reader.h"
@@ -231,6 +232,33 @@ std::optional<SoftmaxSite> share(Value& terms, const Weights& read, const RowSum
   const auto keys = summed_axis(sum, terms, read, false, node, context);
   if (keys) return softmax_over(sum, *keys, read, node, context);
   return read.form.size() == 1 ? share_masked_late(sum, read, node, context) : std::nullopt;
+}
+
+std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, double factor, Node& node, MatchContext& context) {
+  Facts& facts = context.facts;
+  const MaybeShape shape = facts.shape(scores);
+  if (!shape) return std::nullopt;
+  const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
+    const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
+    if (!sum) return std::nullopt;
+    const Node* log_of = factor == 1 ? canonical(*exponent, facts).producer : nullptr;
+    Value* power = value_of({exponent, factor}, node, context);
+    Value& terms = *(log_of && log_of->is("Log") ? log_of->inputs[0] : InnerValues(node, context).build().node("Exp", {power}));
+    const auto read = weights_in(terms, node, context);
+    auto site = read ? share(terms, *read, *sum, node, context) : std::nullopt;
+    if (site) site->is_unlowered &= !sum->is_of_exponents;
+    if (site) site->is_less_log_sum = true;
+    return site;
+  };
+  if (auto site = divided(&scores, lowered_by)) return site;
+  const std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
+  if (addends.size() != 2) return std::nullopt;
+  const auto less = [&](Value* number) { return InnerValues(node, context).build().node("Sub", {&scores, number}); };
+  auto site = divided(less(addends[1]), *addends[0]);
+  if (!site) site = divided(less(addends[0]), *addends[1]);
+  // Beside a largest score of a large number the logarithm is lost in the sum of the two.
+  if (site) site->exponent_offset = site->exponent_offset.value_or(0);
+  return site;
 }
 
 }  // namespace attn_opt

@@ -35,4 +35,9 @@ Value* masked_alike(Value& made, const Weights& weights, MatchContext& context);
 /// TERMS, which READ says, divided by SUM, of what NODE makes: a number of times the softmax.
 std::optional<SoftmaxSite> share(Value& terms, const Weights& read, const RowSum& sum, Node& node, MatchContext& context);
 
+/// The exponential NODE makes of SCORES less LOWERED_BY, FACTOR times each.
+///
+///   exp(a - log(t))  =>  exp(a) / t      exp(a - (m + log(t)))  =>  exp(a - m) / t      exp(log(w) - log(t))  =>  w / t
+std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, double factor, Node& node, MatchContext& context);
+
 }  // namespace attn_opt

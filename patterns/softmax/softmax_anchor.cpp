@@ -179,36 +179,6 @@ std::optional<SoftmaxSite> divided_product(Node& node, size_t numerator, MatchCo
   return std::nullopt;
 }
 
-/// The exponential NODE makes of SCORES less LOWERED_BY, FACTOR times each.
-///
-///   exp(a - log(t))  =>  exp(a) / t      exp(a - (m + log(t)))  =>  exp(a - m) / t      exp(log(w) - log(t))  =>  w / t
-std::optional<SoftmaxSite> less_logarithm(Value& scores, Value& lowered_by, double factor, Node& node, MatchContext& context) {
-  Facts& facts = context.facts;
-  const MaybeShape shape = facts.shape(scores);
-  if (!shape) return std::nullopt;
-  const auto divided = [&](Value* exponent, Value& log) -> std::optional<SoftmaxSite> {
-    const auto sum = row_sum_of_log(log, factor, shape->size(), node, context);
-    if (!sum) return std::nullopt;
-    const Node* log_of = factor == 1 ? canonical(*exponent, facts).producer : nullptr;
-    Value* power = value_of({exponent, factor}, node, context);
-    Value& terms = *(log_of && log_of->is("Log") ? log_of->inputs[0] : InnerValues(node, context).build().node("Exp", {power}));
-    const auto read = weights_in(terms, node, context);
-    auto site = read ? share(terms, *read, *sum, node, context) : std::nullopt;
-    if (site) site->is_unlowered &= !sum->is_of_exponents;
-    if (site) site->is_less_log_sum = true;
-    return site;
-  };
-  if (auto site = divided(&scores, lowered_by)) return site;
-  const std::vector<Value*> addends = addends_of(before_float_casts(lowered_by, facts), facts);
-  if (addends.size() != 2) return std::nullopt;
-  const auto less = [&](Value* number) { return InnerValues(node, context).build().node("Sub", {&scores, number}); };
-  auto site = divided(less(addends[1]), *addends[0]);
-  if (!site) site = divided(less(addends[0]), *addends[1]);
-  // Beside a largest score of a large number the logarithm is lost in the sum of the two.
-  if (site) site->exponent_offset = site->exponent_offset.value_or(0);
-  return site;
-}
-
 /// Exponentials RESULT of SCORES less LOWERED_BY, the logarithm of sums of those that a mask leaves, which is laid over RESULT.
 ///
 ///   m ? exp(x - lse(m ? x : -inf)) : 0  =>  softmax(m ? x : -inf)
@@ -226,8 +196,10 @@ std::optional<SoftmaxSite> masked_exponential(Value& scores, Value& lowered_by, 
   return site;
 }
 
-/// The exponential of logarithms of probabilities.
-std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
+std::optional<SoftmaxSite> moved_exponential(const Exponent& exponent, Node& node, MatchContext& context);
+
+/// The exponential of logarithms of probabilities, which are moved in between if they MAY_MOVE.
+std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context, bool may_move = true) {
   Facts& facts = context.facts;
   Value& result = *node.outputs[0];
   const auto exponent = exponent_in(result, node, context);
@@ -253,7 +225,24 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context) {
   if (plain_difference(any(&scores), logarithm)(*exponent->value, facts)) return site;
   for (const Difference& found : differences_in(*exponent->value, exponent->factor, facts))
     if (less(*found.minuend, *found.subtrahend, found.factor)) return site;
-  return std::nullopt;
+  return may_move ? moved_exponential(*exponent, node, context) : std::nullopt;
+}
+
+/// exp(T(x)), which NODE makes of EXPONENT, T moving axes: T of the softmax that exp(x) is.
+std::optional<SoftmaxSite> moved_exponential(const Exponent& exponent, Node& node, MatchContext& context) {
+  const Node* move = canonical(*exponent.value, context.facts).producer;
+  if (!move || !(move->is("Transpose") || move->is("Unsqueeze"))) return std::nullopt;
+  InnerValues inner(node, context);
+  Value& before = *move->inputs[0];
+  const Value* plain = inner.build().node("Exp", {value_of({&before, exponent.factor}, node, context)});
+  auto site = exponential(*plain->producer, context, false);
+  const bool is_plain = site && site->keys && site->sinks.empty() && site->weights.size() <= 1 && !site->lowered_by;
+  const auto keys = is_plain ? axis_in_moved(before, *site->keys, *move->outputs[0], context.facts) : std::nullopt;
+  if (!keys) return std::nullopt;
+  site->input = inner.again(*move, 0, site->input);
+  site->keys = keys;
+  site->output = node.outputs[0];
+  return site;
 }
 
 /// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
