@@ -117,6 +117,15 @@ Branches WayReader::branches(const Readers& readers, bool by_moves) const {
   return found;
 }
 
+bool WayReader::keep_leading(std::vector<Reader>& candidates) const {
+  if (candidates.size() == 1) return true;
+  const auto leads = [this](const Reader& reader) { return product_behind(reader).has_value(); };
+  const auto only = std::ranges::find_if(candidates, leads);
+  if (only == candidates.end() || std::any_of(only + 1, candidates.end(), leads)) return false;
+  candidates = {*only};
+  return true;
+}
+
 void WayReader::keep_branch(Readers& readers, const Node& product) const {
   readers.is_output = false;
   std::erase_if(readers.all, [&](const Reader& reader) {

@@ -38,6 +38,8 @@ class WayReader {
   void keep_readable(std::vector<Way>& ways) const;
   /// Of which one is behind steps, or BY_MOVES behind moves that are no chain of swaps.
   Branches branches(const Readers& readers, bool by_moves) const;
+  /// True if one of CANDIDATES is alone, or a product is behind that one alone: it is left.
+  bool keep_leading(std::vector<Reader>& candidates) const;
   /// Leaves those of READERS behind which PRODUCT is.
   void keep_branch(Readers& readers, const Node& product) const;
 

@@ -249,7 +249,7 @@ class ProbabilityWalker {
     if (ways.size() > 1) here.keep_readable(ways);
     if (readers.is_output || readers.all.size() > std::max<size_t>(1, ways.size())) note_escape();
     if (candidates.empty()) return nothing_reached(readers);
-    if (ways.empty() && candidates.size() > 1)
+    if (ways.empty() && !here.keep_leading(candidates))
       return missed("probabilities.many-readers", candidates[0].node,
                     std::to_string(readers.all.size()) + " readers of '" + value_->name + "'", walk_.peeled);
     go_on_with(ways);

@@ -12,13 +12,14 @@ namespace {
 
 /// The value on the way that is what the softmax of the whole site gives, every guard and mask above it and no step, where
 /// others read that alone. Else what the softmax makes, or the guard behind it of that, unless that is a step: the model's
-/// steps make of it what others read.
-std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk) {
+/// steps, and casts of it, make of it what others read.
+std::optional<EscapingValue> escaping_probabilities(const ProbabilityWalk& walk, Facts& facts) {
   if (walk.escaping.empty() || walk.is_multiple) return std::nullopt;
   const bool guard_is_step = walk.guard && !walk.steps.empty() && walk.steps[0].node == walk.guard->node;
   const EscapingValue& escaping = walk.escaping[0];
   const bool is_whole = escaping.guarded == walk.guard.has_value() && !guard_is_step && escaping.steps == 0;
-  if (is_whole && walk.escaping.size() == 1 && !walk.sinks) return escaping;
+  const bool is_cast = facts.type(*escaping.value) != facts.type(*walk.way[0]);
+  if (is_whole && walk.escaping.size() == 1 && !walk.sinks && !(is_cast && !walk.guard)) return escaping;
   if (walk.sinks) return walk.guard ? std::nullopt : std::optional(EscapingValue{walk.way[0]});
   if (!walk.picked.empty() || walk.row_split) return std::nullopt;
   if (!walk.guard || guard_is_step) return EscapingValue{walk.way[0]};
@@ -127,7 +128,7 @@ std::optional<OutputView> readable_rows(Value& value, const ScoreLayout& layout,
 std::optional<OutputView> readable_probabilities(const Reading& reading, const std::optional<LeadingSplit>& split,
                                                  const Dim& batch, const Dim& heads, MatchContext& context) {
   const ProbabilityWalk& walk = reading.probabilities;
-  const auto escaping = escaping_probabilities(walk);
+  const auto escaping = escaping_probabilities(walk, context.facts);
   const MaybeShape shape = escaping ? context.facts.shape(*escaping->value) : nullptr;
   const auto layout = shape ? layout_of(*escaping, reading, *shape, context.facts) : std::nullopt;
   if (!layout) return std::nullopt;
