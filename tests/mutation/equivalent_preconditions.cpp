@@ -16,6 +16,7 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'scores-finite' left out", "float_mask_of_scores_by_query", kOutOfExpRange},
       {"preconditions: 'scores-finite' left out", "numbered_mask_of_scores_and_probabilities", kOutOfExpRange},
       {"preconditions: 'scores-finite' left out", "key_blocks_capped", kNoInfiniteScore},
+      {"preconditions: 'scores-finite' left out", "weights_cast_to_half_read", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "key_blocks_of_other_products", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "key_blocks_many", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "masked_exponentials_and_tiny_number", kOutOfExpRange},

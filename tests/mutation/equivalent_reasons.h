@@ -60,6 +60,7 @@ inline constexpr const char* kInfiniteQueryAlone =
 inline constexpr const char* kTimesZero = "what is no number is none in the model either, where it is multiplied with 0";
 inline constexpr const char* kExactInHalf = "0 and -3 are numbers of float16 too";
 inline constexpr const char* kScoresInHalf = "the model rounds its scores to float16, which is as coarse";
+inline constexpr const char* kWeightsInHalf = "the model rounds what V is multiplied with to float16, which is as coarse";
 inline constexpr const char* kHalfBefore = "it is float16 before it is cast up";
 inline constexpr const char* kMasksAlone = "the mask holds 0 and -inf alone, and what is 0 or -inf stays that";
 inline constexpr const char* kForInference =
