@@ -10,7 +10,6 @@
 #include "attn_opt/executor.h"
 #include "attn_opt/operator_traits.h"
 #include "src/emit/equal_sizes.h"
-#include "src/match/moved_from.h"
 #include "src/verify/twin_inputs.h"
 
 namespace attn_opt {
@@ -145,9 +144,8 @@ class SiteCutter {
   }
 
   /// Where the side after reads a value that the side before does not, being cut below it, the cuts below it are none:
-  /// they are computed from it. So are scores that an Attention node of an earlier edit makes, a cut value that is moved, for
-  /// which it may have been read, and cuts that one operand lies behind and the side after reads it above. False if there are
-  /// none.
+  /// they are computed from it. So are scores that an Attention node of an earlier edit makes, copies of a cut value, for which
+  /// it may have been read, and cuts that one operand lies behind and the side after reads it above. False if there are none.
   bool uncut_dependent() {
     const ValueSet reached(site_.before.leaves.begin(), site_.before.leaves.end());
     const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
@@ -167,8 +165,7 @@ class SiteCutter {
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
       for (Value* below : site_.before.leaves) {
         const bool is_cut = read_after.count(below) || is_written(*below);
-        const bool are_copies = &moved_from(*below, context_.facts) == &moved_from(*value, context_.facts);
-        if (!is_cut || (reached.count(value) && !are_copies && !is_passed(*below, *value))) continue;
+        if (!is_cut || (reached.count(value) && !are_copies(*below, *value) && !is_passed(*below, *value))) continue;
         if (is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
     }
@@ -267,6 +264,10 @@ class SiteCutter {
       if (leaves.count(&above) && !leaves.count(&below) && depends(*operand.views.front().value, below, leaves)) return true;
     }
     return false;
+  }
+
+  bool are_copies(Value& one, Value& other) const {
+    return &canonical(one, context_.facts) == &canonical(other, context_.facts);
   }
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }
