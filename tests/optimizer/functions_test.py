@@ -167,8 +167,8 @@ def reads_of(node):
     return names
 
 
-def inputs_of(model, seed):
-    """Drawn inputs; sizes of the same name are equal. None if a type is not drawn here."""
+def inputs_of(model, seed, masks=()):
+    """Drawn inputs, ones for booleans and MASKS; sizes of the same name are equal. None if a type is not drawn here."""
     draw, sizes, feeds = np.random.default_rng(seed), {}, {}
     initializers = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
@@ -179,7 +179,9 @@ def inputs_of(model, seed):
         kind = value.type.tensor_type
         shape = [dim.dim_value if dim.HasField("dim_value") else sizes.setdefault(dim.dim_param, 2 + len(sizes) % 3)
                  for dim in kind.shape.dim]
-        if kind.elem_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE):
+        if value.name in masks:
+            feeds[value.name] = np.ones(shape, helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        elif kind.elem_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE):
             feeds[value.name] = draw.standard_normal(shape).astype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
         elif kind.elem_type == onnx.TensorProto.BOOL:
             feeds[value.name] = np.ones(shape, bool)
@@ -250,7 +252,7 @@ def flat_models(source):
         if path.name.endswith(".after.onnxtxt") or "RUN" in text.split("<ir_version")[0]:
             continue
         model = onnx.parser.parse_model(text)
-        feeds = inputs_of(model, 0)
+        feeds = inputs_of(model, 0, re.findall(r"(\w+)=(?:bernoulli|uniform)\(", text.split("<ir_version")[0]))
         # A type that is missing is inferred, which no tool does behind a function that hands an input through.
         is_typed = all(output.HasField("type") for output in model.graph.output)
         if is_typed and feeds is not None and model.opset_import[0].domain == "" and model.opset_import[0].version >= 13:
