@@ -43,7 +43,7 @@ std::vector<Value*> masks_in(Value& factor, Facts& facts) {
 }
 
 /// What MASKS are moved to, or handed on as.
-std::vector<const Value*> moved_from(std::vector<Value*> masks, Facts& facts) {
+std::vector<const Value*> moved_masks(std::vector<Value*> masks, Facts& facts) {
   for (size_t i = 0; i < masks.size(); ++i)
     for (const Use& use : masks[i]->uses) {
       Value* made = use.node && use.input == 0 ? use.node->output(0) : nullptr;
@@ -99,7 +99,7 @@ Matched<Match> match_with_binary_masks(Miss miss, MatchContext& context, const s
     const auto masks = masks_in(*factor, context.facts);
     if (masks.empty() || !context.accepted.accepts(kMasksBinary)) continue;
     const std::string detail = "'" + masks.front()->name + "' is multiplied with scores as ones and zeros";
-    GivenFloats given{{masks.begin(), masks.end()}, {}, moved_from(masks, context.facts)};
+    GivenFloats given{{masks.begin(), masks.end()}, {}, moved_masks(masks, context.facts)};
     if (auto found = match_with(std::move(given), kMasksBinary, detail, context, match)) return found;
   }
   return tl::unexpected<Miss>(std::move(miss));
@@ -113,7 +113,7 @@ Matched<Match> match_with_weighing_masks(Miss miss, const Node& anchor, MatchCon
     if (masks.empty() || !context.accepted.accepts(kMasksNotNegative)) continue;
     const std::string detail = "'" + masks.front()->name + "' is multiplied with weights, which are divided by their sum";
     masks.push_back(&canonical(*factor, context.facts));
-    GivenFloats given{{}, {masks.begin(), masks.end()}, moved_from(masks, context.facts)};
+    GivenFloats given{{}, {masks.begin(), masks.end()}, moved_masks(masks, context.facts)};
     auto found = match_with(std::move(given), kMasksNotNegative, detail, context, match);
     if (!found) found = match_with_binary_masks(found.error(), context, match);
     if (found) return found;

@@ -30,6 +30,24 @@ bool multiplies_integers(const Node& node) {
          (node.domain() == "com.microsoft" && (node.op() == "MatMulIntegerToFloat" || node.op() == "DynamicQuantizeMatMul"));
 }
 
+/// Nodes between quantized numbers and their product.
+constexpr int kMostAfterQuantizing = 6;
+
+bool quantizes(const Node& node) { return node.is("QuantizeLinear") || node.is("DynamicQuantizeLinear"); }
+
+/// True if a product reads VALUE, quantized numbers, as they are or dequantized, moved, masked and quantized again, STEPS nodes
+/// on.
+bool is_multiplied_quantized(const Value& value, int steps) {
+  return std::ranges::any_of(value.uses, [&](const Use& use) {
+    if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) return false;
+    const Node& reader = *use.node;
+    if (is_product(reader) || multiplies_integers(reader)) return true;
+    const bool is_copy = reader.is("DequantizeLinear") || reader.is("Cast") || reader.is("Where") || has(reader, Trait::kMoves);
+    const bool goes_on = quantizes(reader) || is_copy;
+    return goes_on && steps > 0 && is_multiplied_quantized(*reader.outputs[0], steps - 1);
+  });
+}
+
 /// What PRODUCT, a MatMul, FusedMatMul or Gemm, multiplies its sums with.
 Matched<double> factor_of_product(const Node& product, Facts& facts) {
   const double factor = factor_of_sum(product, facts).value_or(0);
@@ -138,28 +156,6 @@ bool multiplies(const Node& node, const Value& operand, Facts& facts) {
   const Node* factors = factors_added_up(node, facts);
   return is_product(node) || (factors && std::ranges::find(factors->inputs, &operand) != factors->inputs.end());
 }
-
-namespace {
-
-/// Nodes between quantized numbers and their product.
-constexpr int kMostAfterQuantizing = 6;
-
-bool quantizes(const Node& node) { return node.is("QuantizeLinear") || node.is("DynamicQuantizeLinear"); }
-
-/// True if a product reads VALUE, quantized numbers, as they are or dequantized, moved, masked and quantized again, STEPS nodes
-/// on.
-bool is_multiplied_quantized(const Value& value, int steps) {
-  return std::ranges::any_of(value.uses, [&](const Use& use) {
-    if (!use.node || use.node->outputs.empty() || !use.node->outputs[0]) return false;
-    const Node& reader = *use.node;
-    if (is_product(reader) || multiplies_integers(reader)) return true;
-    const bool is_copy = reader.is("DequantizeLinear") || reader.is("Cast") || reader.is("Where") || has(reader, Trait::kMoves);
-    const bool goes_on = quantizes(reader) || is_copy;
-    return goes_on && steps > 0 && is_multiplied_quantized(*reader.outputs[0], steps - 1);
-  });
-}
-
-}  // namespace
 
 bool quantizes_for_product(const Node& node) {
   return multiplies_integers(node) || (quantizes(node) && is_multiplied_quantized(*node.outputs[0], kMostAfterQuantizing));
