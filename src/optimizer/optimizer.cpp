@@ -15,6 +15,7 @@
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
+#include "src/optimizer/inlined_names.h"
 #include "src/optimizer/kv_cache.h"
 #include "src/optimizer/loadable_int8.h"
 #include "src/optimizer/local_attention.h"
@@ -383,6 +384,7 @@ Expected<Report> optimize(Model& model, const OptimizeOptions& options, Workings
   }
   const OperatorCounts after = report.changed ? count_operators(model.proto) : before;
   if (report.changed) update_imports(before, after, model.proto);
+  if (report.changed) rename_inlined_values(model.proto);
   enter_counts(before, after, report);
   enter_attention_nodes(before, report);
   report.weight_bytes = weight_bytes;
