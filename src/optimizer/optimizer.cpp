@@ -15,7 +15,6 @@
 #include "src/optimizer/effect.h"
 #include "src/optimizer/function_inlining.h"
 #include "src/optimizer/imports.h"
-#include "src/optimizer/inlined_names.h"
 #include "src/optimizer/kv_cache.h"
 #include "src/optimizer/loadable_int8.h"
 #include "src/optimizer/local_attention.h"
@@ -31,6 +30,7 @@
 #include "src/report/names.h"
 #include "src/rewrite/equal_nodes.h"
 #include "src/rewrite/guarded_reads.h"
+#include "src/rewrite/inlined_names.h"
 #include "src/rewrite/spared_expands.h"
 #include "src/verify/seconds.h"
 

@@ -1,4 +1,4 @@
-#include "src/optimizer/inlined_names.h"
+#include "src/rewrite/inlined_names.h"
 
 #include <set>
 #include <string>
