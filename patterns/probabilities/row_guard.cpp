@@ -125,7 +125,11 @@ struct Polarised {
 };
 
 bool are_same(const Polarised& one, const Polarised& other, Facts& facts) {
-  return one.keeps == other.keeps && computes_same(before_expands(*one.mask, facts), before_expands(*other.mask, facts), facts);
+  const LaidBooleans own = laid_booleans({one.mask, one.keeps}, facts);
+  LaidBooleans others = laid_booleans({other.mask, other.keeps}, facts);
+  if (!computes_same(*own.value, *others.value, facts)) return false;
+  others.value = own.value;
+  return own == others;
 }
 
 Polarised without_not(Value& mask, bool keeps, Facts& facts) {

@@ -338,7 +338,7 @@ std::optional<ScoreForm> FormReader::moved(Node& node) {
   auto form = numbers(*node.inputs[0]);
   if (!form) return std::nullopt;
   for (ScoreCase& one : *form)
-    for (Literal& literal : one.guard) literal.condition = moved(*literal.condition, node);
+    for (Literal& literal : one.guard) literal = literal_of({moved(*literal.condition, node), literal.holds}, facts_);
   return form;
 }
 
@@ -366,7 +366,7 @@ std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
   if (!number) return std::nullopt;
   Literal found;
   if (const auto condition = condition_of_number(value, facts_))
-    found = {condition->value, condition->is_true};
+    found = literal_of(*condition, facts_);
   else
     found = literal(*InnerValues(*reader_, *context_)
                          .build()
@@ -374,9 +374,6 @@ std::optional<ScoreForm> FormReader::one_or_zero(Value& value) {
   return selection(found, number_form(*number), number_form(0));
 }
 
-Literal FormReader::literal(Value& condition) {
-  const Condition seen = affirmed({&condition, true}, facts_);
-  return {seen.value, seen.is_true};
-}
+Literal FormReader::literal(Value& condition) { return literal_of({&condition, true}, facts_); }
 
 }  // namespace attn_opt

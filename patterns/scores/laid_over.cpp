@@ -45,7 +45,7 @@ std::optional<Literal> left_by(const Node& node, Node& reader, MatchContext& con
   const MaybeShape shape = facts.shape(*node.inputs[0]);
   const bool is_triangle = node.is("Trilu");
   if (!shape || shape->size() < 2 || (!is_triangle && !facts.shape(*node.inputs[2]))) return std::nullopt;
-  if (Value* truths = truths_of(node, facts)) return Literal{truths, false};
+  if (Value* truths = truths_of(node, facts)) return literal_of({truths, false}, facts);
   InnerValues inner(reader, context);
   std::vector<Value*> inputs(node.inputs.begin(), node.inputs.end());
   inputs[0] = repeated(is_triangle ? 1 : 0, *node.inputs[0], is_triangle ? shape->size() - 2 : 0, inner, facts);
@@ -59,7 +59,7 @@ std::optional<Literal> left_by(const Node& node, Node& reader, MatchContext& con
   Value* places = diagonal ? inner.build().node("Trilu", inputs, {GraphBuilder::attribute("upper", int64_t{0})})
                            : inner.again(node, inputs);
   Value* booleans = inner.build().node("Cast", {places}, {GraphBuilder::attribute("to", int64_t{onnx::TensorProto::BOOL})});
-  return Literal{booleans, is_triangle && !(diagonal && is_upper)};
+  return literal_of({booleans, is_triangle && !(diagonal && is_upper)}, facts);
 }
 
 }  // namespace attn_opt

@@ -331,9 +331,11 @@ bool may_be_scores(Value& value, const std::function<bool(const Node&)>& fits, F
     Node* node = canonical(*values[i], facts).producer;
     if (!node) continue;
     if ((makes_product(*node, facts) && fits(*node)) || makes_distances(*node, facts)) return true;
-    if (!may_carry_scores(*node)) continue;
-    for (Value* input : node->inputs)
-      if (input && std::ranges::find(values, input) == values.end()) values.push_back(input);
+    const auto look_at = [&](Value* made_of) {
+      if (made_of && std::ranges::find(values, made_of) == values.end()) values.push_back(made_of);
+    };
+    for (const Graph* body : node->bodies) std::ranges::for_each(body->outputs(), look_at);
+    if (may_carry_scores(*node)) std::ranges::for_each(node->inputs, look_at);
   }
   return false;
 }

@@ -58,7 +58,8 @@ Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchCon
   for (ScoreCase& one : form) {
     if (one.scale == 0) one.met = &node;
     for (Literal& literal : one.guard) {
-      ATTN_OPT_MATCH(literal.condition, placed_term(*literal.condition, node, walk, context));
+      ATTN_OPT_MATCH(Value * placed, placed_term(*literal.condition, node, walk, context));
+      literal = literal_of({placed, literal.holds}, context.facts);
       literal.frame = frame;
     }
     if (one.scale != 0 && one.number != 0 && !walk.tensor_scales.empty()) {

@@ -104,6 +104,11 @@ std::optional<ScoreCase> added(const ScoreCase& one, const ScoreCase& other) {
 
 }  // namespace
 
+Literal literal_of(const Condition& condition, Facts& facts) {
+  const Condition seen = affirmed(condition, facts);
+  return {seen.value, seen.is_true, laid_booleans(seen, facts)};
+}
+
 ScoreForm core_form() { return {{{}, 1}}; }
 ScoreForm number_form(double number) { return {{{}, 0, number}}; }
 ScoreForm value_form(Value& value) { return {{{}, 0, 0, {{&value}}}}; }

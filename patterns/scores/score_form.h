@@ -14,18 +14,29 @@
 
 #include "attn_opt/graph.h"
 #include "attn_opt/shape.h"
+#include "patterns/laid_booleans.h"
 
 namespace attn_opt {
 
-/// That CONDITION, booleans that are no Not of others, holds or does not. FRAME: the shape of the scores where it was met.
+/// That CONDITION, booleans that are no Not of others, holds or does not. LAID: the same, in whatever words. FRAME: the shape
+/// of the scores where it was met.
 struct Literal {
   Value* condition = nullptr;
   bool holds = true;
+  LaidBooleans laid = {};
   Shape frame = {};
 
-  bool operator==(const Literal& other) const { return condition == other.condition && holds == other.holds; }
-  Literal negated() const { return {condition, !holds, frame}; }
+  bool operator==(const Literal& other) const { return laid == other.laid; }
+  Literal negated() const {
+    Literal other = *this;
+    other.holds = !holds;
+    other.laid.is_true = !laid.is_true;
+    return other;
+  }
 };
+
+/// That CONDITION holds.
+Literal literal_of(const Condition& condition, Facts& facts);
 
 /// COEFFICIENT times VALUE, which was met where the scores had the shape FRAME.
 struct Addend {

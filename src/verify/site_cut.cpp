@@ -157,7 +157,8 @@ class SiteCutter {
       for (Value* value : site_.before.leaves) {
         const bool is_guarded =
             context_.computes_masks && !read_after.count(value) && !is_given_operand(*below) && is_reduced_alone(*value);
-        const bool may_be_bound = has_earlier || is_written(*below) || is_guarded;
+        const bool is_of_value = !is_given_operand(*below) && are_booleans_of(*below, *value, context_.facts);
+        const bool may_be_bound = has_earlier || is_written(*below) || is_guarded || is_of_value;
         if (below->producer && may_be_bound && is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
     for (Value* value : site_.after.leaves) {
@@ -165,7 +166,8 @@ class SiteCutter {
       if (known(*value).source != SiteInput::Source::kDrawn) continue;
       for (Value* below : site_.before.leaves) {
         const bool is_cut = read_after.count(below) || is_written(*below);
-        if (!is_cut || (reached.count(value) && !are_copies(*below, *value) && !is_passed(*below, *value))) continue;
+        const bool are_copies = &canonical(*below, context_.facts) == &canonical(*value, context_.facts);
+        if (!is_cut || (reached.count(value) && !are_copies && !is_passed(*below, *value))) continue;
         if (is_bound_to(*below, *value)) found |= computed_.insert(below).second;
       }
     }
@@ -264,10 +266,6 @@ class SiteCutter {
       if (leaves.count(&above) && !leaves.count(&below) && depends(*operand.views.front().value, below, leaves)) return true;
     }
     return false;
-  }
-
-  bool are_copies(Value& one, Value& other) const {
-    return &canonical(one, context_.facts) == &canonical(other, context_.facts);
   }
 
   bool made_before(const Value& value) const { return value.producer && before_nodes_.count(value.producer); }

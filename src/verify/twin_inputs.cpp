@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "attn_opt/operator_traits.h"
 #include "src/match/alike.h"
 #include "src/verify/draws.h"
 
@@ -24,6 +25,23 @@ bool is_made_alike(Value& value, std::span<Node* const> nodes, Facts& facts) {
                              : nullptr;
            return made && are_twins(value, *made, facts);
          });
+}
+
+bool are_booleans_of(Value& below, const Value& above, Facts& facts) {
+  constexpr int kMostNodes = 12;
+  if (facts.type(below) != onnx::TensorProto::BOOL) return false;
+  Value* seen = &below;
+  for (int step = 0; step < kMostNodes && seen && seen != &above && seen->producer; ++step) {
+    const Node& node = *seen->producer;
+    if (has(node, Trait::kMoves)) {
+      seen = node.input(0);
+      continue;
+    }
+    const auto is_of_more = [&](const Value* input) { return input && !facts.uniform(*input); };
+    if (!has(node, Trait::kElementwise) || std::ranges::count_if(node.inputs, is_of_more) != 1) return false;
+    seen = *std::ranges::find_if(node.inputs, is_of_more);
+  }
+  return seen == &above;
 }
 
 void note_twins(CutSite& site, const Sdpa& sdpa, Facts& facts) {
