@@ -1,11 +1,9 @@
-// Which booleans a mask lays over scores, and along which axes, whatever moves them there and in whatever order they are moved,
-// cast, compared and negated:
+// Which booleans a mask lays over scores, and along which axes, whatever moves, casts, compares or negates them on the way. Of
+// m (B, S), on the axes B and S of (B, H, L, S):
 //
-//   Unsqueeze(Not(m), 1)      Not(Reshape(m, (B, 1, S)))      Expand(Unsqueeze(m == 0, 1), (1, L, 1))      =>  not m, on 2 and
-//   0
+//   Unsqueeze(Not(m), (1, 2))      Not(Reshape(m, (B, 1, 1, S)))      Equal(Unsqueeze(Cast(m), (1, 2)), 0)      =>  not m
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -26,12 +24,12 @@ struct LaidStep {
 /// That what STEPS, last ones first, make of VALUE's elements is true, or false. Its axis i lies on the axis AXES[i] from the
 /// last of what it is laid over; kOneElement: it has one element there.
 struct LaidBooleans {
-  static constexpr int64_t kOneElement = -1;
+  static constexpr int kOneElement = -1;
 
   Value* value = nullptr;
   bool is_true = true;
   std::vector<LaidStep> steps = {};
-  std::vector<int64_t> axes = {};
+  std::vector<int> axes = {};
   bool operator==(const LaidBooleans&) const = default;
 };
 

@@ -150,13 +150,14 @@ bool is_constant_above_0(Value& value, Facts& facts) {
   return std::ranges::all_of(exact.data<double>(), [](double number) { return number > 0 && std::isfinite(number); });
 }
 
-bool is_exponential(Value& value, MatchContext& context) {
+bool is_exponential(Value& value, MatchContext& context, UnitAxes axes) {
   const Node* node = canonical(value, context.facts).producer;
-  return node && !adds_unit_axes(*node, context.facts) && is_product_of_exponentials(value, context, kMaxFactors);
+  const bool is_whole = node && (axes == UnitAxes::kAdded || !adds_unit_axes(*node, context.facts));
+  return is_whole && is_product_of_exponentials(value, context, kMaxFactors);
 }
 
-std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context) {
-  if (!is_exponential(value, context)) return std::nullopt;
+std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context, UnitAxes axes) {
+  if (!is_exponential(value, context, axes)) return std::nullopt;
   return ExponentReader(reader, context).of(value);
 }
 

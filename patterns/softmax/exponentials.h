@@ -26,12 +26,14 @@ struct Exponent {
 std::optional<double> log_of_base(const Node& node, Facts& facts);
 /// The exponent of NODE, an Exp or a Pow.
 inline Value& exponent_input(const Node& node) { return *node.inputs[node.is("Pow") ? 1 : 0]; }
+/// Whether what only adds axes of 1 to exponentials is one: it may do so for a product of elements, whose weights these are.
+enum class UnitAxes { kOwn, kAdded };
 /// True if VALUE is exp() of something.
-bool is_exponential(Value& value, MatchContext& context);
+bool is_exponential(Value& value, MatchContext& context, UnitAxes axes = UnitAxes::kOwn);
 /// True if VALUE is constant and each of its numbers is exp() of another.
 bool is_constant_above_0(Value& value, Facts& facts);
 /// What VALUE is exp() of, made above READER where the graph has no value for it; nullopt if it is no exponential.
-std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context);
+std::optional<Exponent> exponent_in(Value& value, Node& reader, MatchContext& context, UnitAxes axes = UnitAxes::kOwn);
 /// EXPONENT as one value, made above READER if the graph has none.
 Value* value_of(const Exponent& exponent, Node& reader, MatchContext& context);
 /// value_of(), of what VALUE is exp() of; null if it is no exponential.

@@ -61,10 +61,10 @@ std::optional<Placed> before_same_axes(const Node& node, const Placed& after, Fa
   if (!is || !was) return std::nullopt;
   Placed before{&canonical(*node.inputs[0], facts), std::vector<int>(was->size(), kUnit), after.node};
   const bool expands = node.is("Expand");
-  if (expands && was->size() != is->size()) return std::nullopt;
+  if (expands && was->size() > is->size()) return std::nullopt;
   size_t at = 0;
   for (size_t axis = 0; axis < was->size(); ++axis) {
-    if (expands) at = axis;
+    if (expands) at = axis + is->size() - was->size();
     if ((*was)[axis].is(1)) continue;
     while (!expands && at < is->size() && (*is)[at].is(1)) ++at;
     if (at == is->size() || (*is)[at] != (*was)[axis]) return std::nullopt;
@@ -92,11 +92,13 @@ std::optional<Placed> before_move(const Node& node, const Placed& after, Facts& 
   return node.is("Expand") ? before_same_axes(node, after, facts) : before_regroupings(node, after, facts);
 }
 
-/// FOUND as the value that Transposes made it of.
+/// FOUND as the value that Transposes made it of, and what makes axes of 1.
 Placed untransposed(Placed found, Facts& facts) {
   found.value = &before_float_casts(*found.value, facts);
-  for (int step = 0; step < kMaxReductionSteps && found.value->producer && found.value->producer->is("Transpose"); ++step) {
-    auto before = before_transpose(*found.value->producer, found, facts);
+  for (int step = 0; step < kMaxReductionSteps && found.value->producer; ++step) {
+    const Node& node = *found.value->producer;
+    const bool is_moved = node.is("Transpose") || has(node, Trait::kRegroups);
+    auto before = is_moved && has_its_rank(found, facts) ? before_move(node, found, facts) : std::nullopt;
     if (!before) break;
     found = *std::move(before);
     found.value = &before_float_casts(*found.value, facts);

@@ -95,7 +95,7 @@ constexpr OperatorMap<unsigned> kParts(std::to_array<OperatorMap<unsigned>::Row>
     {"ReduceL2", kSumInWords},
     {"Clip", kSumInWords},
     {"Gather", kSumInWords},
-    {"Unsqueeze", kSumInWords},
+    {"Unsqueeze", kProduct | kSumInWords},
     {"Reciprocal", kReciprocal},
     {"Div", kReciprocal},
 }));

@@ -179,7 +179,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   const NestedScope scope(context);
   SoftmaxSearch search(reader, context);
   const auto is_core = [&](Value& source) {
-    if (is_exponential(source, context)) return true;
+    if (is_exponential(source, context, UnitAxes::kAdded)) return true;
     weights.softmax = search.in(source);
     return weights.softmax.has_value();
   };
@@ -189,7 +189,7 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   if (!form || !keeps_shape(whole, *weights.core, facts) || !take_form(*form, weights)) return std::nullopt;
   if (weights.softmax && !serves_division_alone(value, *weights.core, facts)) return std::nullopt;
   if (weights.softmax) return weights;
-  const auto exponent = exponent_in(*weights.core, reader, context);
+  const auto exponent = exponent_in(*weights.core, reader, context, UnitAxes::kAdded);
   if (!exponent) return std::nullopt;
   weights.exponent = *exponent;
   return weights;
