@@ -1,5 +1,6 @@
 #include "src/rewrite/inlined_names.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,6 +19,17 @@ struct Names {
   std::set<std::string> all;
   std::set<std::string> declared;  ///< inputs, and outputs of the model
 };
+
+/// True if an initializer of MODEL, or what a node makes, has a name that was given.
+bool has_given_names(const onnx::ModelProto& model) {
+  const auto is_given = [](const std::string& name) { return name.starts_with(kGiven); };
+  bool found = false;
+  for_each_graph(model, [&](const onnx::GraphProto& graph) {
+    found = found || std::ranges::any_of(graph.initializer(), is_given, &onnx::TensorProto::name);
+  });
+  for_each_node(model, [&](const onnx::NodeProto& node) { found = found || std::ranges::any_of(node.output(), is_given); });
+  return found;
+}
 
 Names names_of(const onnx::ModelProto& model) {
   Names names;
@@ -44,6 +56,7 @@ NewNames new_names_for(const Names& names) {
 }  // namespace
 
 void rename_inlined_values(onnx::ModelProto& model) {
+  if (!has_given_names(model)) return;
   const NewNames names = new_names_for(names_of(model));
   if (names.empty()) return;
   put_names(names, *model.mutable_graph());
