@@ -147,7 +147,8 @@ TEST_F(ToolTest, CaseOutOfEveryNegativeCase) {
                                                      {"miss_loop_changes_scores", "bodies of control flow"},
                                                      {"miss_loop_turns_scores", "bodies of control flow"},
                                                      {"miss_product_in_a_scan", "bodies of control flow"},
-                                                     {"miss_gate_handed_to_a_body", "bodies of control flow"}};
+                                                     {"miss_gate_handed_to_a_body", "bodies of control flow"},
+                                                     {"miss_keys_reversed_behind_branches", "bodies of control flow"}};
   const auto cases = find_cases({ATTN_OPT_TESTDATA "/cases/softmax_attention", ATTN_OPT_TESTDATA "/cases/attention_node"});
   ASSERT_TRUE(cases.has_value());
   int reduced = 0;
