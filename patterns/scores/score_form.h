@@ -23,7 +23,7 @@ namespace attn_opt {
 struct Literal {
   Value* condition = nullptr;
   bool holds = true;
-  LaidBooleans laid = {};
+  LaidBooleans laid;
   Shape frame = {};
 
   bool operator==(const Literal& other) const { return laid == other.laid; }

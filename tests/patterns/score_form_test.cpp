@@ -29,8 +29,12 @@ struct Expression {
 
 class Forms : public ::testing::Test {
  protected:
-  Value& condition(size_t i) { return conditions_[i]; }
+  Literal literal(size_t i, bool holds = true) { return literal_of(conditions_[i], holds); }
   Value& value(size_t i) { return values_[i]; }
+
+  static Literal literal_of(Value& condition, bool holds = true) {
+    return {.condition = &condition, .holds = holds, .laid = {.value = &condition, .is_true = holds}};
+  }
 
   double evaluated(const ScoreForm& form, const Place& place) const {
     for (const ScoreCase& one : form) {
@@ -62,7 +66,7 @@ class Forms : public ::testing::Test {
     const size_t i = below(kConditions);
     const double one = static_cast<double>(below(4)), other = static_cast<double>(below(4));
     const bool holds = below(2) == 0;
-    return {*selection({&condition(i), holds}, number_form(one), number_form(other)),
+    return {*selection(literal(i, holds), number_form(one), number_form(other)),
             [=](const Place& place) { return place.conditions[i] == holds ? one : other; }};
   }
 
@@ -82,7 +86,7 @@ class Forms : public ::testing::Test {
       number = [=](const Place& place) { return factor.number(place) * a->number(place); };
     } else if (kind == 2) {
       const size_t i = below(kConditions);
-      form = selection({&condition(i), true}, a->form, b->form);
+      form = selection(literal(i), a->form, b->form);
       number = [=](const Place& place) { return place.conditions[i] ? a->number(place) : b->number(place); };
     } else {
       form = substituted(a->form, b->form);
@@ -125,7 +129,7 @@ TEST_F(Forms, AreWhatTheyWereMadeOf) {
 }
 
 TEST_F(Forms, HoldNoCaseThatIsNeverReached) {
-  const Literal kept{&condition(0), true};
+  const Literal kept = literal(0);
   const auto left = *selection(kept, core_form(), number_form(0)), fill = *selection(kept, number_form(0), number_form(-1e9));
   const auto masked = sum(left, fill);
   ASSERT_TRUE(masked);
@@ -135,13 +139,13 @@ TEST_F(Forms, HoldNoCaseThatIsNeverReached) {
 }
 
 TEST_F(Forms, TimesZeroHoldNoInfinity) {
-  const auto mask = *selection({&condition(0), true}, number_form(1), number_form(0));
+  const auto mask = *selection(literal(0), number_form(1), number_form(0));
   EXPECT_FALSE(product(mask, number_form(-INFINITY)));
   EXPECT_TRUE(product(mask, core_form()));
 }
 
 TEST_F(Forms, AreNumbersWhereEnoughIsKnown) {
-  const Literal first{&condition(0), true}, second{&condition(1), true};
+  const Literal first = literal(0), second = literal(1);
   const auto both =
       *product(*selection(first, number_form(1), number_form(0)), *selection(second, number_form(1), number_form(0)));
   EXPECT_EQ(number_where(both, {{first.negated()}}), 0);
@@ -158,7 +162,7 @@ TEST_F(Forms, OfTooManyCasesAreNone) {
   std::optional<ScoreForm> next = form;
   for (size_t i = 0; next && i < many.size(); ++i) {
     const double n = std::pow(2.0, static_cast<double>(i));
-    next = sum(*next, *selection({&many[i], true}, number_form(n), number_form(0)));
+    next = sum(*next, *selection(literal_of(many[i]), number_form(n), number_form(0)));
   }
   EXPECT_FALSE(next);
 }
