@@ -1,11 +1,12 @@
 #include "patterns/laid_booleans.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "attn_opt/canonical.h"
+#include "patterns/linear_function.h"
 #include "patterns/softmax/row_reduction.h"
 
 namespace attn_opt {
@@ -13,37 +14,21 @@ namespace {
 
 constexpr int kMostLaidSteps = 16;
 
-/// An operator of two numbers, and what it makes of them.
-struct NumberFunction {
-  std::string_view op;
-  double (*of)(double, double);
-};
-
-constexpr std::array kFunctions{
-    NumberFunction{"Add", [](double a, double b) { return a + b; }},
-    NumberFunction{"Sub", [](double a, double b) { return a - b; }},
-    NumberFunction{"Mul", [](double a, double b) { return a * b; }},
-    NumberFunction{"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
-    NumberFunction{"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
-    NumberFunction{"GreaterOrEqual", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
-    NumberFunction{"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
-    NumberFunction{"LessOrEqual", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
-};
-
-/// What NODE does to each element of its other operand, which is entered in VALUE; nullopt if it does something else.
+/// What NODE does to each element of the one input that is no number, which is entered in VALUE; nullopt if it does something
+/// else.
 std::optional<LaidStep> step_at(const Node& node, Value*& value, Facts& facts) {
-  if (node.is("Cast") && node.input(0)) {
-    value = node.inputs[0];
-    return LaidStep{"Cast", static_cast<double>(facts.type(*node.outputs[0]))};
+  if (!is_of_truths(node, facts)) return std::nullopt;
+  LaidStep step{&node, node.inputs.size(), {}, facts.type(*node.outputs[0])};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto number = facts.uniform(*node.inputs[i]);
+    if (number)
+      step.numbers.push_back(*number);
+    else if (std::exchange(step.input, i) != node.inputs.size())
+      return std::nullopt;
   }
-  const auto op = std::ranges::find_if(kFunctions, [&](const NumberFunction& function) { return node.is(function.op); });
-  if (op == kFunctions.end() || !node.input(0) || !node.input(1)) return std::nullopt;
-  for (const size_t number : {1, 0})
-    if (const auto compared = facts.uniform(*node.inputs[number])) {
-      value = node.inputs[1 - number];
-      return LaidStep{op->op, *compared, number == 0};
-    }
-  return std::nullopt;
+  if (step.input == node.inputs.size()) return std::nullopt;
+  value = node.inputs[step.input];
+  return step;
 }
 
 /// LAID, which a node makes of what it moves, as what operators of one value and a number, or none, make it of; nullopt if it
@@ -68,22 +53,13 @@ std::optional<LaidBooleans> laid_before(const LaidBooleans& laid, Facts& facts) 
   return before;
 }
 
-/// What STEPS make of TRUTH, 0 or 1; NaN where that hangs on how a type wraps round.
-double made_of(double truth, const std::vector<LaidStep>& steps) {
-  constexpr std::array kUnsigned{onnx::TensorProto::UINT8, onnx::TensorProto::UINT16, onnx::TensorProto::UINT32,
-                                 onnx::TensorProto::UINT64};
+/// What STEPS make of TRUTH, 0 or 1; NaN where that is not known.
+double made_of(double truth, const std::vector<LaidStep>& steps, Facts& facts) {
   double number = truth;
-  bool is_unsigned = false;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const auto function = std::ranges::find(kFunctions, step->op, &NumberFunction::op);
-    if (function != kFunctions.end()) {
-      number = step->is_first ? function->of(step->number, number) : function->of(number, step->number);
-    } else {
-      const auto type = static_cast<DataType>(step->number);
-      is_unsigned = std::ranges::find(kUnsigned, type) != kUnsigned.end();
-      number = type == onnx::TensorProto::BOOL ? (number != 0 ? 1 : 0) : is_floating(type) ? number : std::trunc(number);
-    }
-    if (is_unsigned && number < 0) return NAN;
+    std::vector<double> of = step->numbers;
+    of.insert(of.begin() + static_cast<std::ptrdiff_t>(step->input), number);
+    number = truths_made_by(*step->node, of, facts);
   }
   return number;
 }
@@ -91,7 +67,7 @@ double made_of(double truth, const std::vector<LaidStep>& steps) {
 /// STEPS of booleans, which make these again or what they are not, are none.
 void drop_steps_of_booleans(LaidBooleans& laid, Facts& facts) {
   if (laid.steps.empty() || facts.type(*laid.value) != onnx::TensorProto::BOOL) return;
-  const double of_false = made_of(0, laid.steps), of_true = made_of(1, laid.steps);
+  const double of_false = made_of(0, laid.steps, facts), of_true = made_of(1, laid.steps, facts);
   const bool are_same = of_false == 0 && of_true == 1, are_others = of_false == 1 && of_true == 0;
   if (!are_same && !are_others) return;
   laid.steps.clear();

@@ -4,7 +4,6 @@
 //   Unsqueeze(Not(m), (1, 2))      Not(Reshape(m, (B, 1, 1, S)))      Equal(Unsqueeze(Cast(m), (1, 2)), 0)      =>  not m
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "attn_opt/facts.h"
@@ -13,12 +12,16 @@
 
 namespace attn_opt {
 
-/// An operator of one value and a number, which makes of an element the same wherever that lies.
+/// NODE, an elementwise operator of one value, its input INPUT, and NUMBERS, which makes TYPE of it.
 struct LaidStep {
-  std::string_view op;
-  double number = 0;      ///< the other operand; of a Cast the type that it makes
-  bool is_first = false;  ///< the number is the first operand
-  bool operator==(const LaidStep&) const = default;
+  const Node* node = nullptr;
+  size_t input = 0;
+  std::vector<double> numbers = {};  ///< of the other inputs
+  DataType type = onnx::TensorProto::UNDEFINED;
+
+  bool operator==(const LaidStep& other) const {
+    return node->op() == other.node->op() && input == other.input && numbers == other.numbers && type == other.type;
+  }
 };
 
 /// That what STEPS, last ones first, make of VALUE's elements is true, or false. Its axis i lies on the axis AXES[i] from the

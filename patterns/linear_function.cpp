@@ -1,7 +1,6 @@
 #include "patterns/linear_function.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -9,6 +8,8 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "src/match/facts/fact_store.h"
+#include "src/match/facts/integer_range.h"
 #include "src/match/operator_map.h"
 
 namespace attn_opt {
@@ -37,26 +38,25 @@ bool is_of_functions(const Node& node) {
   return is_known && std::ranges::none_of(node.inputs, [](const Value* input) { return !input; });
 }
 
-/// True for a Cast to numbers that hold those of functions of truths, but for fractions, and to truths.
+/// True for a Cast to numbers or truths.
 bool casts_truths(const Node& node, Facts& facts) {
-  using Types = onnx::TensorProto;
-  constexpr std::array kTypes{Types::BOOL, Types::INT32, Types::INT64, Types::FLOAT, Types::FLOAT16, Types::DOUBLE};
-  return node.is("Cast") && node.input(0) && std::ranges::find(kTypes, facts.type(*node.outputs[0])) != kTypes.end();
+  if (!node.is("Cast") || !node.input(0)) return false;
+  const DataType type = facts.type(*node.outputs[0]);
+  return is_floating(type) || is_integer(type);
 }
 
-/// True if NODE may be part of a function of truths: quotients of integers are not what they are of numbers.
-bool is_of_truths(const Node& node, Facts& facts) {
-  if (node.is("Div")) return is_of_functions(node) && is_floating(facts.type(*node.outputs[0]));
-  return is_of_functions(node) || casts_truths(node, facts) || (kLogical.has(node) && node.input(0) && node.input(1));
+/// NUMBER as TYPE holds it but for its rounding; NaN where integers begin anew.
+double held_by(DataType type, double number) {
+  if (type == onnx::TensorProto::BOOL) return number != 0 ? 1 : 0;
+  if (is_floating(type)) return std::abs(number) > largest_finite(type) ? std::copysign(INFINITY, number) : number;
+  const double whole = std::trunc(number);
+  const IntegerRange held = range_of_integers(type);
+  return held.least <= whole && whole <= held.greatest ? whole : NAN;
 }
 
 /// What NODE, which is_of_truths() and is none of functions of numbers, makes of OF.
-double truth_of(const Node& node, const std::vector<double>& of, Facts& facts) {
-  if (node.is("Cast")) {
-    const DataType type = facts.type(*node.outputs[0]);
-    if (type == onnx::TensorProto::BOOL) return of[0] != 0 ? 1 : 0;
-    return is_floating(type) ? of[0] : std::trunc(of[0]);
-  }
+double logical(const Node& node, const std::vector<double>& of) {
+  if (node.is("Cast")) return of[0];
   if (node.is("Equal")) return of[0] == of[1] ? 1 : 0;
   const bool one = of[0] != 0, other = of[1] != 0;
   return (node.is("And") ? one && other : node.is("Or") ? one || other : one != other) ? 1 : 0;
@@ -193,7 +193,7 @@ class FunctionOfOne {
   }
 
   double made_by(const Node& node, const std::vector<double>& of) const {
-    return is_of_functions(node) ? made_of(node, of) : truth_of(node, of, facts_);
+    return of_truths_ ? truths_made_by(node, of, facts_) : made_of(node, of);
   }
 
   std::vector<double> operands(const Node& node, const Numbers& known) const {
@@ -228,6 +228,17 @@ std::optional<LinearFunction> linear_function(const FunctionOfOne& function, Val
 }  // namespace
 
 bool bends(const Node& node) { return kBending.has(node); }
+
+bool is_of_truths(const Node& node, Facts& facts) {
+  if (node.is("Div")) return is_of_functions(node) && is_floating(facts.type(*node.outputs[0]));
+  return is_of_functions(node) || casts_truths(node, facts) || (kLogical.has(node) && node.input(0) && node.input(1));
+}
+
+double truths_made_by(const Node& node, const std::vector<double>& of, Facts& facts) {
+  if (std::ranges::any_of(of, [](double number) { return std::isnan(number); })) return NAN;
+  const double made = is_of_functions(node) ? made_of(node, of) : logical(node, of);
+  return held_by(facts.type(*node.outputs[0]), made);
+}
 
 std::optional<LinearFunction> linear_function_in(Value& result, Facts& facts) {
   FunctionOfOne function(result, facts);

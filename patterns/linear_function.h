@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "attn_opt/facts.h"
 #include "attn_opt/graph.h"
@@ -18,6 +19,13 @@ namespace attn_opt {
 
 /// True for an elementwise operator that is linear in pieces: Relu, Abs, Sign, Max, Min, Where.
 bool bends(const Node& node);
+
+/// True for an elementwise operator of truths and numbers, as truths_made_by() computes it: no quotient of integers.
+bool is_of_truths(const Node& node, Facts& facts);
+
+/// What NODE, which is_of_truths(), makes of the numbers OF, one of each input, true being 1; NaN where that hangs on how
+/// integers of its type begin anew, or on NaN.
+double truths_made_by(const Node& node, const std::vector<double>& of, Facts& facts);
 
 /// FACTOR times VALUE, and NUMBER.
 struct LinearFunction {

@@ -93,7 +93,7 @@ std::optional<Placed> before_move(const Node& node, const Placed& after, Facts& 
 }
 
 /// FOUND as the value that Transposes made it of, and what makes axes of 1.
-Placed untransposed(Placed found, Facts& facts) {
+Placed before_transposes(Placed found, Facts& facts) {
   found.value = &before_float_casts(*found.value, facts);
   for (int step = 0; step < kMaxReductionSteps && found.value->producer; ++step) {
     const Node& node = *found.value->producer;
@@ -127,7 +127,7 @@ std::optional<Placed> taken_along(const Placed& reduction, size_t rank, size_t b
 /// True if REDUCTION takes the axis BEFORE_LAST the last of RANK away from ROWS.
 bool is_along(const Placed& reduction, const Placed& rows, size_t rank, size_t before_last, Facts& facts) {
   auto placed = taken_along(reduction, rank, before_last);
-  return placed && are_one(untransposed(*std::move(placed), facts), rows, facts);
+  return placed && are_one(before_transposes(*std::move(placed), facts), rows, facts);
 }
 
 /// Max(t, x)  =>  t, x being below all scores      Where(t == -inf, x, t)  =>  t, x being a number; null for others. What is
@@ -282,7 +282,7 @@ std::optional<size_t> axis_in(const RowReduction& reduction, Value& terms, bool 
   if (swapped)
     for (int& axis : rows->axes)
       if (axis >= static_cast<int>(rank) - 2) axis = 2 * static_cast<int>(rank) - 3 - axis;
-  const Placed whole = untransposed(*std::move(rows), facts);
+  const Placed whole = before_transposes(*std::move(rows), facts);
   for (size_t before_last = 0; before_last < rank; ++before_last) {
     if (is_along(reduction, whole, rank, before_last, facts)) return before_last;
   }
@@ -306,7 +306,7 @@ Matcher reduction_of_rows(const std::string& op_type, Value* const* terms, size_
     if (!rows || rows->axes.size() <= before_last) return false;
     const size_t rank = rows->axes.size();
     const auto reduction = reduced_by(op_type, value, rank, facts);
-    return reduction && is_along(*reduction, untransposed(*std::move(rows), facts), rank, before_last, facts);
+    return reduction && is_along(*reduction, before_transposes(*std::move(rows), facts), rank, before_last, facts);
   };
 }
 

@@ -151,7 +151,7 @@ class SiteCutter {
     const ValueSet read_after(site_.after.leaves.begin(), site_.after.leaves.end());
     bool found = false;
     // What an earlier edit wrote is read by both sides, and what it is computed from by one. What such an edit's node reads may
-    // stand above what the site's own nodes read; so may what a guard of rows reads of their mask.
+    // stand above what the site's own nodes read; so may what a guard of rows, or booleans, are made of.
     const bool has_earlier = holds_earlier();
     for (Value* below : site_.before.leaves)
       for (Value* value : site_.before.leaves) {

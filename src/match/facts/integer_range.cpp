@@ -56,12 +56,8 @@ class IntegerFollower {
     if (type == onnx::TensorProto::BOOL) return IntegerRange{0, 1};
     Range range = known(seen);
     if (!range && ++nodes_ <= kMostIntegerNodes) range = computed(seen);
-    // Beyond its type a number begins anew from the other end.
-    const bool is_unsigned = type == onnx::TensorProto::UINT8 || type == onnx::TensorProto::UINT16 ||
-                             type == onnx::TensorProto::UINT32 || type == onnx::TensorProto::UINT64;
-    const double most = std::min(kExact, std::ldexp(1.0, 8 * static_cast<int>(element_size(type)) - (is_unsigned ? 0 : 1)) - 1);
-    const double least = is_unsigned ? 0 : -most;
-    return range && least <= range->least && range->greatest <= most ? range : std::nullopt;
+    const IntegerRange held = range_of_integers(type);
+    return range && held.least <= range->least && range->greatest <= held.greatest ? range : std::nullopt;
   }
 
  private:
@@ -131,6 +127,13 @@ class IntegerFollower {
 };
 
 }  // namespace
+
+IntegerRange range_of_integers(DataType type) {
+  using P = onnx::TensorProto;
+  const bool is_unsigned = type == P::UINT8 || type == P::UINT16 || type == P::UINT32 || type == P::UINT64;
+  const double most = std::min(kExact, std::ldexp(1.0, 8 * static_cast<int>(element_size(type)) - (is_unsigned ? 0 : 1)) - 1);
+  return {is_unsigned ? 0 : -most, most};
+}
 
 std::optional<IntegerRange> integer_range(Value& value, Facts& facts) { return IntegerFollower(facts).follow(&value); }
 
