@@ -116,6 +116,8 @@ def covered(difference, assumed, facts):
         return True
     if assumed & {"scores-within-clamp", "exp-in-range", "scores-above-fill"} and facts["largest"] > 60:
         return True
+    if "masks-not-negative" in assumed and facts["negative factor"]:
+        return True
     if "biases-small" in assumed and facts["added"] > facts["small"]:
         return True
     if "exp-in-range" in assumed and int(difference.bad.sum()) <= facts["out of exp"]:

@@ -6,6 +6,7 @@ from onnx import numpy_helper
 
 from graph import NUMPY, evaluate
 
+DRAWN_AS_FLOATS = ("float", "past", "factor")  # roles of inputs
 LARGE = 300  # a bias beyond it brings back what a fill hides
 PLAIN = {"B": 2, "L": 3, "S": 4, "P": 3, "H": 3}
 SIZES = [PLAIN, {"B": 1, "L": 1, "S": 5, "P": 2, "H": 2}, {"B": 3, "L": 4, "S": 4, "P": 0, "H": 1},
@@ -122,7 +123,7 @@ def jittered(random, feed, graph):
     arrays = dict(feed.arrays)
     least = float(np.finfo(np.float16).eps) if "through-half" in graph.notes else 0.0
     for given in graph.inputs:
-        if given.role in ("float", "past"):
+        if given.role in DRAWN_AS_FLOATS:
             array = arrays[given.name]
             off = random.integers(-1, 2, array.shape) * max(least, float(np.finfo(array.dtype).eps))
             arrays[given.name] = (array * (1 + off)).astype(array.dtype)

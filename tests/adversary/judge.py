@@ -7,7 +7,7 @@ import numpy as np
 
 import compare
 import runtimes
-from feeds import draw_feeds, jittered
+from feeds import DRAWN_AS_FLOATS, draw_feeds, jittered
 
 SINGLE = float(np.finfo(np.float32).eps)  # OpenVINO computes doubles in float32
 # Defects of a runtime that a rewrite runs into, by its name and what it says: docs/runtimes.md. Of a value that is missing in
@@ -86,11 +86,13 @@ class Judge:
                 self.count("feeds on which an original breaks the rank that it declares")
                 continue  # a Squeeze of all axes takes more away where a size is 1
             probes = {kind: exact[name] for kind, name in drawn.probes.items()}
-            given = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role in ("float", "past")]
+            given = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role in DRAWN_AS_FLOATS]
             types = [np.dtype(i.name) for i in (a.dtype for a in given)] or [np.dtype(np.float32)]
             facts = compare.breached(probes, given, min(types, key=lambda t: t.itemsize))
             facts["finite"] &= facts["largest"] < float(np.finfo(np.float16).max) or "through-half" not in drawn.graph.notes
             facts["fill"] = max((float(note[5:]) for note in drawn.graph.notes if note.startswith("fill=")), default=-np.inf)
+            factors = [feed.arrays[i.name] for i in drawn.graph.inputs if i.role == "factor"]
+            facts["negative factor"] = any((factor < 0).any() for factor in factors)
             facts["adds_up_queries"] = "probabilities-transposed" in drawn.graph.notes
             kept.append(Run(position, feed, before, exact, others, facts, "second=crossing" in drawn.graph.notes))
         return kept

@@ -66,7 +66,7 @@ def factor(graph, plan, value):
     elif graph.rank[value] == 4 and isinstance(plan.heads, int):
         by = graph.constant(graph.random.uniform(0, 2, (plan.heads, 1, 1)), dtype)
     else:
-        by = graph.input("factor", dtype, [1], "float")
+        by = graph.input("factor", dtype, [1], "factor")
     return graph.op("Mul", value, by, rank=graph.rank[value])
 
 
