@@ -96,4 +96,11 @@ LaidBooleans laid_booleans(const Condition& condition, Facts& facts) {
   return found;
 }
 
+LaidBooleans without_unit_axes(LaidBooleans laid, const Shape& frame) {
+  for (int& axis : laid.axes)
+    if (axis != LaidBooleans::kOneElement && axis < std::ssize(frame))
+      axis -= static_cast<int>(std::count_if(frame.end() - axis, frame.end(), [](const Dim& size) { return size.is(1); }));
+  return laid;
+}
+
 }  // namespace attn_opt

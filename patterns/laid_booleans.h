@@ -39,4 +39,7 @@ struct LaidBooleans {
 /// What CONDITION lays over scores to which it broadcasts.
 LaidBooleans laid_booleans(const Condition& condition, Facts& facts);
 
+/// LAID over scores of the shape FRAME, with the axes counted that have another size than 1 in it.
+LaidBooleans without_unit_axes(LaidBooleans laid, const Shape& frame);
+
 }  // namespace attn_opt

@@ -32,6 +32,11 @@ bool keep_last_two_axes(MaybeShape before, MaybeShape after) {
 std::optional<size_t> axis_behind_move(const Node& move, size_t behind, Facts& facts) {
   const MaybeShape before = facts.shape(*move.inputs[0]), after = facts.shape(*move.outputs[0]);
   if (!before || !after || behind >= before->size()) return std::nullopt;
+  const std::span sizes(*before);
+  const bool ends_alike =
+      has(move, Trait::kRegroups) &&
+      std::ranges::equal(sizes.last(behind + 1), std::span(*after).last(std::min(behind + 1, after->size())));
+  if (ends_alike) return behind;
   const auto origins = move.is("Transpose") ? std::optional(permutation(move, facts)) : unit_moves(*before, *after);
   if (!origins) return std::nullopt;
   const auto found = std::ranges::find(*origins, std::ssize(*before) - 1 - static_cast<int64_t>(behind));

@@ -17,13 +17,18 @@
 namespace attn_opt {
 namespace {
 
+Shape without_unit_axes(Shape shape) {
+  std::erase_if(shape, [](const Dim& size) { return size.is(1); });
+  return shape;
+}
+
 /// True if the mask of GUARD broadcasts to the axes that TERM has over the scores of READING, whose leading axes may be
 /// regrouped above or below it.
 bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& reading, const ScoreLayout& layout, Facts& facts) {
   if (reading.scores.frames.empty()) return true;
   const MaybeShape guarded = facts.shape(*guard.node->outputs[0]);
   const auto& split = reading.probabilities.row_split;
-  const bool has_axes = guarded && *guarded == (split ? split->parts : term.frame);
+  const bool has_axes = guarded && without_unit_axes(*guarded) == without_unit_axes(split ? split->parts : term.frame);
   return has_axes && layout.order.empty() && !reading.probabilities.guard_transposed;
 }
 

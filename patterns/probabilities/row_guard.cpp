@@ -58,27 +58,34 @@ bool enter_transpose(const Node* node, std::vector<int64_t>& axes, Facts& facts)
     axes = perm;
   else
     for (int64_t& axis : axes) axis = perm[static_cast<size_t>(axis)];
+  if (std::ranges::is_sorted(axes)) axes.clear();
   return true;
 }
 
-/// True if CONDITION holds where VALUE is NaN and nowhere else, both perhaps moved alike.
+/// True if CONDITION holds where VALUE is NaN and nowhere else, both perhaps moved alike, or VALUE there and the test back.
 bool asks_for_nan(const Condition& condition, Value& value, Facts& facts) {
   constexpr int kMaxMoves = 8;
   Condition seen = condition;
+  bool is_tested = false;  // SEEN is what NaN is asked of
   Value* of = &canonical(value, facts);
   std::vector<int64_t> seen_axes, axes;  // since both were regrouped
   for (int step = 0; step < kMaxMoves; ++step) {
-    Value* tested = seen_axes == axes ? nan_where(seen, facts) : nullptr;
+    if (Value* tested = is_tested ? nullptr : nan_where(seen, facts)) {
+      seen = {tested, true};
+      is_tested = true;
+    }
     // A cast to another floating type keeps NaN, and makes none.
-    if (tested && &before_float_casts(*tested, facts) == &before_float_casts(*of, facts)) return true;
-    seen = affirmed(seen, facts);
+    if (is_tested) seen.value = &before_float_casts(*seen.value, facts);
+    if (is_tested && seen_axes == axes && seen.value == &before_float_casts(*of, facts)) return true;
+    if (!is_tested) seen = affirmed(seen, facts);
     const Node *moves = seen.value->producer, *other = of->producer;
     const bool is_transposed = enter_transpose(moves, seen_axes, facts);
-    const bool are_regrouped = !is_transposed && moves && other && seen_axes == axes && regroup_alike(*moves, *other, facts);
-    if (is_transposed || are_regrouped) seen.value = moves->inputs[0];
+    const bool is_regrouped = !is_transposed && moves && seen_axes == axes && has(*moves, Trait::kRegroups);
+    const bool are_regrouped = is_regrouped && other && regroup_alike(*moves, *other, facts);
+    if (is_transposed || is_regrouped) seen.value = &canonical(*moves->inputs[0], facts);
     if (are_regrouped || (!is_transposed && enter_transpose(other, axes, facts)))
       of = &canonical(*other->inputs[0], facts);
-    else if (!is_transposed)
+    else if (!is_transposed && !is_regrouped)
       return false;
   }
   return false;
@@ -118,30 +125,35 @@ std::optional<RowGuard> guard_at(Node& node, size_t probabilities, Value& value,
   return RowGuard{&node, std::nullopt, kept.value, kept.is_true};
 }
 
-/// A mask, and whether it is true for the keys that stay.
+/// A mask, whether it is true for the keys that stay, and the shape of what it is laid over; empty where that is not known.
 struct Polarised {
   Value* mask = nullptr;
   bool keeps = false;
+  Shape frame = {};
 };
 
 bool are_same(const Polarised& one, const Polarised& other, Facts& facts) {
-  const LaidBooleans own = laid_booleans({one.mask, one.keeps}, facts);
-  LaidBooleans others = laid_booleans({other.mask, other.keeps}, facts);
+  LaidBooleans own = laid_booleans({one.mask, one.keeps}, facts), others = laid_booleans({other.mask, other.keeps}, facts);
+  if (!one.frame.empty() && !other.frame.empty()) {
+    own = without_unit_axes(std::move(own), one.frame);
+    others = without_unit_axes(std::move(others), other.frame);
+  }
   if (!computes_same(*own.value, *others.value, facts)) return false;
   others.value = own.value;
   return own == others;
 }
 
-Polarised without_not(Value& mask, bool keeps, Facts& facts) {
+Polarised without_not(Value& mask, bool keeps, Facts& facts, const Shape& frame) {
   const Condition seen = affirmed({&mask, keeps}, facts);
-  return {seen.value, seen.is_true};
+  return {seen.value, seen.is_true, frame};
 }
 
 /// What TERM leaves of the scores that WANTED does not keep, a number that it lays over them or adds to them; nullopt if it
 /// changes others.
 std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term, FormReader& forms, Facts& facts) {
   if (term.kind != ScoreTerm::Kind::kBias) {
-    const bool is_wanted = are_same(without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts), wanted, facts);
+    const bool is_wanted =
+        are_same(without_not(*term.value, term.kind == ScoreTerm::Kind::kKeep, facts, term.frame), wanted, facts);
     return is_wanted ? std::optional(term.coefficient * term.fill) : std::nullopt;
   }
   // s + (m ? 0 : f)  =>  m ? s : f, f being what absorbs scores, or what leaves them no weight
@@ -151,7 +163,7 @@ std::optional<double> fill_beside(const Polarised& wanted, const ScoreTerm& term
   const bool keeps_first = form->front().number == 0;
   const ScoreCase &kept = (*form)[keeps_first ? 0 : 1], &masked = (*form)[keeps_first ? 1 : 0];
   const double fill = term.coefficient * masked.number;
-  const bool is_wanted = are_same(without_not(*first.condition, first.holds == keeps_first, facts), wanted, facts);
+  const bool is_wanted = are_same(without_not(*first.condition, first.holds == keeps_first, facts, term.frame), wanted, facts);
   return is_wanted && kept.number == 0 && fill <= kHighestMaskFill ? std::optional(fill) : std::nullopt;
 }
 
@@ -248,13 +260,15 @@ Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabil
 
 ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, MatchContext& context) {
   FormReader forms(*guard.node, context);
-  const Polarised wanted = without_not(*guard.mask, guard.keeps, context.facts);
+  const MaybeShape frame = context.facts.shape(*guard.node->outputs[0]);
+  const Polarised wanted = without_not(*guard.mask, guard.keeps, context.facts, frame ? *frame : Shape());
   for (ScoreTerm& term : terms) {
     if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
     const auto fill = fill_beside(wanted, term, forms, context.facts);
     if (!fill) continue;
     term.fill = *fill;
     term.coefficient = 1;
+    if (term.kind != ScoreTerm::Kind::kBias && term.frame != wanted.frame) return &term;  // where its own mask lies as it does
     term.value = wanted.mask;
     term.kind = wanted.keeps ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop;
     return &term;

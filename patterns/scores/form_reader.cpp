@@ -162,7 +162,7 @@ std::optional<ScoreForm> FormReader::numbers(std::span<const Addend> addends, co
     }
     if (!form) return std::nullopt;
     for (ScoreCase& one : *form)
-      for (Literal& literal : one.guard) literal.frame = addend.frame;
+      for (Literal& literal : one.guard) literal = met_over(std::move(literal), addend.frame);
     total = sum(*total, *form, addend.coefficient);
     if (!total) return std::nullopt;
   }
@@ -336,18 +336,32 @@ std::optional<ScoreForm> FormReader::bounded(const Node& node) {
 std::optional<ScoreForm> FormReader::moved(Node& node) {
   if (!has(node, Trait::kMoves) || !node.input(0)) return std::nullopt;
   auto form = numbers(*node.inputs[0]);
-  if (!form) return std::nullopt;
-  for (ScoreCase& one : *form)
-    for (Literal& literal : one.guard) literal = literal_of({moved(*literal.condition, node), literal.holds}, facts_);
+  return form ? behind_move(*std::move(form), node) : std::nullopt;
+}
+
+std::optional<ScoreForm> FormReader::behind_move(ScoreForm form, const Node& move) {
+  for (ScoreCase& one : form)
+    for (Literal& literal : one.guard) {
+      Value* condition = moved(*literal.condition, move);
+      if (!condition) return std::nullopt;
+      literal = literal_of({condition, literal.holds}, facts_);
+    }
   return form;
 }
 
 /// What NODE would make of CONDITION in the place of its input: CONDITION itself once more, where it was moved there and back.
-Value* FormReader::moved(Value& condition, Node& node) {
+/// Null where it would have to be repeated first.
+Value* FormReader::moved(Value& condition, const Node& node) {
   InnerValues inner(*reader_, *context_);
-  const MaybeShape shape = facts_.shape(condition);
-  const std::vector<int64_t> perm = shape ? permutation(node, shape->size()) : std::vector<int64_t>();
-  return &canonical(*(perm.empty() ? inner.again(node, 0, &condition) : inner.transposed(&condition, perm)), facts_);
+  const MaybeShape whole = facts_.shape(*node.inputs[0]), shape = facts_.shape(condition);
+  const bool broadcasts = node.is("Transpose") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Expand");
+  if (!whole || !shape || (!broadcasts && *shape != *whole)) return nullptr;
+  const std::vector<int64_t> perm = permutation(node, whole->size());
+  std::vector<int64_t> own(perm.end() - std::min(std::ssize(perm), std::ssize(*shape)), perm.end());
+  for (int64_t& axis : own) axis -= std::ssize(*whole) - std::ssize(*shape);
+  if (!own.empty() && std::ranges::min(own) >= 0) return &canonical(*inner.transposed(&condition, own), facts_);
+  Value* raised = inner.raised(&condition, whole->size());
+  return &canonical(*(perm.empty() ? inner.again(node, 0, raised) : inner.transposed(raised, perm)), facts_);
 }
 
 /// A constant of two numbers.

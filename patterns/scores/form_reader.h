@@ -35,6 +35,8 @@ class FormReader {
   std::optional<double> number_where(std::span<const Addend> addends, const Known& known);
   /// What is added to the core in the case INDEX of FORM; NaN if it is more than a number.
   double number_added(const ScoreForm& form, size_t index);
+  /// FORM, of what MOVE reads, as that of what it makes; nullopt where a mask is broadcast to what is regrouped.
+  std::optional<ScoreForm> behind_move(ScoreForm form, const Node& move);
   /// What SUM adds up, as often as their coefficients say, seen through nodes that change nothing, without zeros; itself if it
   /// adds nothing up. At most about 16.
   std::vector<Addend> linear_terms(Value& sum);
@@ -51,7 +53,7 @@ class FormReader {
   std::optional<ScoreForm> laid_over(const Node& node, Value* core);
   std::optional<ScoreForm> bounded(const Node& node);
   std::optional<ScoreForm> moved(Node& node);
-  Value* moved(Value& condition, Node& node);
+  Value* moved(Value& condition, const Node& node);
   std::optional<ScoreForm> one_or_zero(Value& value);
   std::optional<ScoreForm> either_number(Value& value);
   bool holds(Value& value, const Value& core);

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
+#include "patterns/layout_checks.h"
 #include "patterns/same_number.h"
 #include "patterns/scores/form_terms.h"
 
@@ -53,14 +55,40 @@ Shape frame_at(const Node& node, const ScoreWalk& walk, MatchContext& context) {
   return walk.layout.placed(context.facts.shape(*node.outputs[0]).known());
 }
 
+namespace {
+
+/// What is laid over or added to scores of the shape FRAME.
+struct Framed {
+  Value* value = nullptr;
+  Shape frame;
+};
+
+/// TERM as it was before it got the axes of 1 that its frame has, and the frame without them; itself if it was no such value.
+Framed before_added_axes(const Framed& term, Facts& facts) {
+  const MaybeShape shape = facts.shape(*term.value);
+  const Node* node = canonical(*term.value, facts).producer;
+  if (!shape || shape->size() != term.frame.size() || !node || !has(*node, Trait::kRegroups)) return term;
+  Shape kept, frame;
+  for (size_t axis = 0; axis < shape->size(); ++axis) {
+    if (term.frame[axis].is(1) && axis + 2 < shape->size()) continue;  // one query or key has its axis
+    kept.push_back((*shape)[axis]);
+    frame.push_back(term.frame[axis]);
+  }
+  const bool drops = kept.size() < shape->size();
+  Value* before = drops ? before_regroupings(*node, [&](const Shape& each) { return each == kept; }, facts) : nullptr;
+  return before ? Framed{before, std::move(frame)} : term;
+}
+
+}  // namespace
+
 Matched<void> place(ScoreForm& form, Node& node, const ScoreWalk& walk, MatchContext& context) {
   const Shape frame = frame_at(node, walk, context);
   for (ScoreCase& one : form) {
     if (one.scale == 0) one.met = &node;
     for (Literal& literal : one.guard) {
       ATTN_OPT_MATCH(Value * placed, placed_term(*literal.condition, node, walk, context));
-      literal = literal_of({placed, literal.holds}, context.facts);
-      literal.frame = frame;
+      const Framed mask = before_added_axes({placed, frame}, context.facts);
+      literal = met_over(literal_of({mask.value, literal.holds}, context.facts), mask.frame);
     }
     if (one.scale != 0 && one.number != 0 && !walk.tensor_scales.empty()) {
       InnerValues inner(*walk.reader, context);

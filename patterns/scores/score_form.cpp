@@ -109,6 +109,12 @@ Literal literal_of(const Condition& condition, Facts& facts) {
   return {seen.value, seen.is_true, laid_booleans(seen, facts)};
 }
 
+Literal met_over(Literal literal, const Shape& frame) {
+  literal.laid = without_unit_axes(std::move(literal.laid), frame);
+  literal.frame = frame;
+  return literal;
+}
+
 ScoreForm core_form() { return {{{}, 1}}; }
 ScoreForm number_form(double number) { return {{{}, 0, number}}; }
 ScoreForm value_form(Value& value) { return {{{}, 0, 0, {{&value}}}}; }

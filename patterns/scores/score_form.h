@@ -37,6 +37,8 @@ struct Literal {
 
 /// That CONDITION holds.
 Literal literal_of(const Condition& condition, Facts& facts);
+/// LITERAL, met where the scores have the shape FRAME: equal to others of other shapes that differ in axes of 1 alone.
+Literal met_over(Literal literal, const Shape& frame);
 
 /// COEFFICIENT times VALUE, which was met where the scores had the shape FRAME.
 struct Addend {

@@ -231,18 +231,11 @@ std::optional<SoftmaxSite> exponential(Node& node, MatchContext& context, bool m
 /// exp(T(x)), which NODE makes of EXPONENT, T moving axes: T of the softmax that exp(x) is.
 std::optional<SoftmaxSite> moved_exponential(const Exponent& exponent, Node& node, MatchContext& context) {
   const Node* move = canonical(*exponent.value, context.facts).producer;
-  if (!move || !(move->is("Transpose") || move->is("Unsqueeze"))) return std::nullopt;
+  if (!move || !has(*move, Trait::kKeepsAll)) return std::nullopt;
   InnerValues inner(node, context);
-  Value& before = *move->inputs[0];
-  const Value* plain = inner.build().node("Exp", {value_of({&before, exponent.factor}, node, context)});
+  const Value* plain = inner.build().node("Exp", {value_of({move->inputs[0], exponent.factor}, node, context)});
   auto site = exponential(*plain->producer, context, false);
-  const bool is_plain = site && site->keys && site->sinks.empty() && site->weights.size() <= 1 && !site->lowered_by;
-  const auto keys = is_plain ? axis_in_moved(before, *site->keys, *move->outputs[0], context.facts) : std::nullopt;
-  if (!keys) return std::nullopt;
-  site->input = inner.again(*move, 0, site->input);
-  site->keys = keys;
-  site->output = node.outputs[0];
-  return site;
+  return site ? behind_move(*std::move(site), *move, *node.outputs[0], node, context) : std::nullopt;
 }
 
 /// Where(IS_POSITIVE, SHARES, 0); null if SHARES are read otherwise.
@@ -312,6 +305,17 @@ SoftmaxSite softmax_operator(Node& node, MatchContext& context) {
   const auto only = shape ? only_softmax_axis(node, *shape) : std::nullopt;
   if (only) site.keys = shape->size() - 1 - *only;
   return site;
+}
+
+std::optional<SoftmaxSite> behind_move(SoftmaxSite softmax, const Node& move, Value& made, Node& reader,
+                                       MatchContext& context) {
+  const bool is_plain = softmax.keys && softmax.sinks.empty() && softmax.weights.size() <= 1 && !softmax.lowered_by;
+  const auto keys = is_plain ? axis_in_moved(*move.inputs[0], *softmax.keys, *move.outputs[0], context.facts) : std::nullopt;
+  if (!keys || softmax.cut_off || softmax.divided) return std::nullopt;
+  softmax.input = InnerValues(reader, context).again(move, 0, softmax.input);
+  softmax.keys = keys;
+  softmax.output = &made;
+  return softmax;
 }
 
 std::optional<SoftmaxSite> softmax_at(Node& node, MatchContext& context) {

@@ -82,6 +82,12 @@ std::optional<SoftmaxSite> multiple_of_softmax_at(Node& node, MatchContext& cont
 /// The softmax that NODE, a Softmax or LogSoftmax, takes.
 SoftmaxSite softmax_operator(Node& node, MatchContext& context);
 
+/// SOFTMAX, of what MOVE reads, as the one that MADE, what MOVE makes of its result, holds; nullopt if it is more than a
+/// softmax of scores.
+///
+///   T(Softmax(x))  =>  Softmax(T(x))
+std::optional<SoftmaxSite> behind_move(SoftmaxSite softmax, const Node& move, Value& made, Node& reader, MatchContext& context);
+
 /// True if VALUE is made of the product of two computed values by what scores pass.
 bool is_of_scores(Value& value, Facts& facts);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attn_opt/canonical.h"
+#include "attn_opt/operator_traits.h"
 #include "patterns/inner_values.h"
 #include "patterns/readers.h"
 #include "patterns/scores/conditions.h"
@@ -77,6 +78,8 @@ class SoftmaxSearch {
   std::optional<SoftmaxSite> look_at(Value& value);
   std::optional<SoftmaxSite> weighed(const Node& node);
   std::optional<SoftmaxSite> powered(const Node& node);
+  std::optional<SoftmaxSite> made_by(Node* node, const Value& result);
+  std::optional<SoftmaxSite> moved(const Node& move);
 
   Node& reader_;
   MatchContext& context_;
@@ -123,6 +126,23 @@ std::optional<SoftmaxSite> SoftmaxSearch::powered(const Node& node) {
   return site;
 }
 
+/// The softmax that NODE, perhaps null, is or ends, if RESULT is what it makes.
+std::optional<SoftmaxSite> SoftmaxSearch::made_by(Node* node, const Value& result) {
+  if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;
+  auto site = nested_softmax_at(*node, context_);
+  const bool is_made = site && !site->divided && site->keys && &canonical(*site->output, context_.facts) == &result;
+  return is_made ? std::move(site) : std::nullopt;
+}
+
+/// T(Softmax(x))  =>  Softmax(T(x))
+std::optional<SoftmaxSite> SoftmaxSearch::moved(const Node& move) {
+  // One of scores that are regrouped for it alone is read as that of what they were.
+  auto site = made_by(canonical(*move.inputs[0], context_.facts).producer, *move.outputs[0]);
+  if (site) return site;
+  site = in(*move.inputs[0]);
+  return site ? behind_move(*std::move(site), move, *move.outputs[0], reader_, context_) : std::nullopt;
+}
+
 std::optional<SoftmaxSite> SoftmaxSearch::in(Value& value) {
   if (const auto known = known_.find(&value); known != known_.end()) return known->second;
   return known_[&value] = look_at(value);
@@ -132,15 +152,13 @@ std::optional<SoftmaxSite> SoftmaxSearch::look_at(Value& value) {
   Facts& facts = context_.facts;
   Value& rest = canonical(unguarded(value, facts), facts);
   if (rest.producer) {
+    if (has(*rest.producer, Trait::kKeepsAll)) return moved(*rest.producer);
     if (auto product = weighed(*rest.producer)) return product;
     if (auto power = powered(*rest.producer)) return power;
   }
   Value& whole = canonical(uncut(rest, facts), facts);
-  Node* node = whole.producer;
-  if (!node || node->is("Exp") || !may_be_softmax(*node)) return std::nullopt;
-  auto site = nested_softmax_at(*node, context_);
-  if (!site || site->divided || !site->keys || &canonical(*site->output, facts) != &whole) return std::nullopt;
-  if (&whole == &rest) return site;
+  auto site = made_by(whole.producer, whole);
+  if (!site || &whole == &rest) return site;
   const auto cut = site->cut_off ? std::nullopt : columns_cut_off(*rest.producer, *site->keys, facts);
   if (!cut || cut->rest != &rest) return std::nullopt;
   site->cut_off = cut->columns;
@@ -159,20 +177,40 @@ bool take_form(const ScoreForm& form, Weights& weights) {
   return weights.factor != 0 && std::isfinite(weights.factor);
 }
 
+/// What divides weights, and what adds them up.
+constexpr size_t kMostDividing = 2;
+
 /// True if nothing reads CORE, and VALUE that is made of it, but what divides VALUE and adds up one of the two: others need the
 /// softmax, of which nothing would be saved.
 bool serves_division_alone(Value& value, Value& core, Facts& facts) {
   const Readers of_value = readers_of(value, facts);
-  if (of_value.is_output || of_value.all.size() > 2) return false;
+  if (of_value.is_output || of_value.all.size() > kMostDividing) return false;
   if (&canonical(core, facts) == &canonical(value, facts)) return true;
   const Readers of_core = readers_of(core, facts);
   return !of_core.is_output && of_value.all.size() + of_core.all.size() <= 3;
+}
+
+/// What MOVE makes of weights that are masked probabilities, as those of the moved ones.
+///
+///   T(m ? p : 0)  =>  T(m) ? T(p) : 0
+std::optional<Weights> moved_weights(const Node& move, Node& reader, MatchContext& context) {
+  auto weights = weights_in(*move.inputs[0], reader, context);
+  if (!weights || !weights->softmax) return std::nullopt;
+  weights->core = InnerValues(reader, context).again(move, 0, weights->core);
+  weights->softmax = behind_move(*std::move(weights->softmax), move, *weights->core, reader, context);
+  auto form = weights->softmax ? FormReader(reader, context).behind_move(std::move(weights->form), move) : std::nullopt;
+  if (!form) return std::nullopt;
+  weights->form = *std::move(form);
+  return weights;
 }
 
 }  // namespace
 
 std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
   Facts& facts = context.facts;
+  const Node* move = canonical(value, facts).producer;
+  if (move && has(*move, Trait::kKeepsAll) && readers_of(value, facts).all.size() <= kMostDividing)
+    if (auto moved = moved_weights(*move, reader, context)) return moved;
   Weights weights;
   Value& whole = unguarded(value, facts);
   weights.hides_nan = &canonical(whole, facts) != &canonical(value, facts);

@@ -22,6 +22,7 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'scores-finite' left out", "masked_exponentials_and_tiny_number", kOutOfExpRange},
       {"preconditions: 'scores-finite' left out", "mask_moved_otherwise_for_exponentials_and_sum", kOutOfExpRange},
       {"preconditions: 'scores-finite' left out", "mask_moved_otherwise_for_factor_and_fill", kNoneHidden},
+      {"preconditions: 'scores-finite' left out", "masked_factor_with_unit_axis", kNoneHidden},
       {"preconditions: 'scores-finite' left out", "masked_exponentials_or_tiny_number", kOutOfExpRange},
       {"preconditions: 'scores-finite' left out", "masked_softmax_of_masked_scores", kOutOfExpRange},
       {"preconditions: 'scores-finite' left out", "masked_softmax_of_small_sum", kOutOfExpRange},
