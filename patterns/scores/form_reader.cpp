@@ -355,7 +355,7 @@ Value* FormReader::moved(Value& condition, const Node& node) {
   InnerValues inner(*reader_, *context_);
   const MaybeShape whole = facts_.shape(*node.inputs[0]), shape = facts_.shape(condition);
   const bool broadcasts = node.is("Transpose") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Expand");
-  if (!whole || !shape || (!broadcasts && *shape != *whole)) return nullptr;
+  if (!whole || !shape || shape->size() > whole->size() || (!broadcasts && *shape != *whole)) return nullptr;
   const std::vector<int64_t> perm = permutation(node, whole->size());
   std::vector<int64_t> own(perm.end() - std::min(std::ssize(perm), std::ssize(*shape)), perm.end());
   for (int64_t& axis : own) axis -= std::ssize(*whole) - std::ssize(*shape);

@@ -24,6 +24,9 @@ struct NestedSoftmaxes {
 
 namespace {
 
+/// Steps of what is computed in other axes, and moved there and back.
+constexpr size_t kMostMovesOfWeights = 4;
+
 /// softmax_at(NODE), each asked once below one that is read; none where they are nested too deep.
 std::optional<SoftmaxSite> nested_softmax_at(Node& node, MatchContext& context) {
   constexpr int kMostNested = 4;
@@ -83,6 +86,7 @@ class SoftmaxSearch {
 
   Node& reader_;
   MatchContext& context_;
+  size_t moves_ = 0;  ///< that are looked through at the moment
   std::unordered_map<const Value*, std::optional<SoftmaxSite>> known_;
 };
 
@@ -138,8 +142,10 @@ std::optional<SoftmaxSite> SoftmaxSearch::made_by(Node* node, const Value& resul
 std::optional<SoftmaxSite> SoftmaxSearch::moved(const Node& move) {
   // One of scores that are regrouped for it alone is read as that of what they were.
   auto site = made_by(canonical(*move.inputs[0], context_.facts).producer, *move.outputs[0]);
-  if (site) return site;
+  if (site || moves_ == kMostMovesOfWeights) return site;
+  ++moves_;
   site = in(*move.inputs[0]);
+  --moves_;
   return site ? behind_move(*std::move(site), move, *move.outputs[0], reader_, context_) : std::nullopt;
 }
 
@@ -190,11 +196,13 @@ bool serves_division_alone(Value& value, Value& core, Facts& facts) {
   return !of_core.is_output && of_value.all.size() + of_core.all.size() <= 3;
 }
 
+std::optional<Weights> weights_behind(Value& value, Node& reader, MatchContext& context, size_t most_moves);
+
 /// What MOVE makes of weights that are masked probabilities, as those of the moved ones.
 ///
 ///   T(m ? p : 0)  =>  T(m) ? T(p) : 0
-std::optional<Weights> moved_weights(const Node& move, Node& reader, MatchContext& context) {
-  auto weights = weights_in(*move.inputs[0], reader, context);
+std::optional<Weights> moved_weights(const Node& move, Node& reader, MatchContext& context, size_t most_moves) {
+  auto weights = weights_behind(*move.inputs[0], reader, context, most_moves - 1);
   if (!weights || !weights->softmax) return std::nullopt;
   weights->core = InnerValues(reader, context).again(move, 0, weights->core);
   weights->softmax = behind_move(*std::move(weights->softmax), move, *weights->core, reader, context);
@@ -204,13 +212,12 @@ std::optional<Weights> moved_weights(const Node& move, Node& reader, MatchContex
   return weights;
 }
 
-}  // namespace
-
-std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
+/// weights_in(), which MOST_MOVES moves or fewer make.
+std::optional<Weights> weights_behind(Value& value, Node& reader, MatchContext& context, size_t most_moves) {
   Facts& facts = context.facts;
   const Node* move = canonical(value, facts).producer;
-  if (move && has(*move, Trait::kKeepsAll) && readers_of(value, facts).all.size() <= kMostDividing)
-    if (auto moved = moved_weights(*move, reader, context)) return moved;
+  if (most_moves > 0 && move && has(*move, Trait::kKeepsAll) && readers_of(value, facts).all.size() <= kMostDividing)
+    if (auto moved = moved_weights(*move, reader, context, most_moves)) return moved;
   Weights weights;
   Value& whole = unguarded(value, facts);
   weights.hides_nan = &canonical(whole, facts) != &canonical(value, facts);
@@ -231,6 +238,12 @@ std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& cont
   if (!exponent) return std::nullopt;
   weights.exponent = *exponent;
   return weights;
+}
+
+}  // namespace
+
+std::optional<Weights> weights_in(Value& value, Node& reader, MatchContext& context) {
+  return weights_behind(value, reader, context, kMostMovesOfWeights);
 }
 
 Value& uncut(Value& value, Facts& facts) {
