@@ -7,6 +7,7 @@
 
 #include "attn_opt/canonical.h"
 #include "attn_opt/operator_traits.h"
+#include "src/match/facts/fact_store.h"
 #include "src/match/facts/integer_range.h"
 
 namespace attn_opt {
@@ -77,11 +78,7 @@ Contents of_two(double one, double other, DataType type) {
 /// What a Cast to TO makes of any number of FROM, which is not floating.
 Contents of_integers(DataType from, DataType to) {
   if (from == onnx::TensorProto::BOOL) return {kNoExtremes, 0, 1, true};
-  const bool is_integer = from == onnx::TensorProto::INT8 || from == onnx::TensorProto::INT16 ||
-                          from == onnx::TensorProto::INT32 || from == onnx::TensorProto::INT64 ||
-                          from == onnx::TensorProto::UINT8 || from == onnx::TensorProto::UINT16 ||
-                          from == onnx::TensorProto::UINT32 || from == onnx::TensorProto::UINT64;
-  if (!is_integer) return {};
+  if (!is_integer(from)) return {};
   return of_range(-std::ldexp(1.0, 8 * static_cast<int>(element_size(from)) - 1),
                   std::ldexp(1.0, 8 * static_cast<int>(element_size(from))), to);
 }
