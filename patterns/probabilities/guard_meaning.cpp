@@ -24,11 +24,11 @@ Shape without_unit_axes(Shape shape) {
 
 /// True if the mask of GUARD broadcasts to the axes that TERM has over the scores of READING, whose leading axes may be
 /// regrouped above or below it.
-bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& reading, const ScoreLayout& layout, Facts& facts) {
+bool lies_alike(const ScoreTerm& term, const RowGuard& guard, const Reading& reading, const ScoreLayout& layout) {
   if (reading.scores.frames.empty()) return true;
-  const MaybeShape guarded = facts.shape(*guard.node->outputs[0]);
   const auto& split = reading.probabilities.row_split;
-  const bool has_axes = guarded && without_unit_axes(*guarded) == without_unit_axes(split ? split->parts : term.frame);
+  const bool has_axes =
+      !guard.frame.empty() && without_unit_axes(guard.frame) == without_unit_axes(split ? split->parts : term.frame);
   return has_axes && layout.order.empty() && !reading.probabilities.guard_transposed;
 }
 
@@ -94,8 +94,11 @@ Matched<GuardMeaning> read_mask_above(RowGuard guard, Reading& reading, const Sc
   // Behind a Transpose the mask lies otherwise than it did over the scores.
   Value* mask = walk.guard_transposed ? guard.mask : placed(*guard.mask, layout, *walk.product, context);
   if (mask) guard.mask = mask;
+  const MaybeShape guarded = context.facts.shape(*guard.node->outputs[0]);
+  const bool has_layout = guarded && !walk.guard_transposed && layout.rank() == guarded->size();
+  if (guarded) guard.frame = has_layout ? layout.placed(*guarded) : *guarded;
   ScoreTerm* term = repeated_above_floor(guard, reading, context);
-  if (!term || !lies_alike(*term, guard, reading, layout, context.facts))
+  if (!term || !lies_alike(*term, guard, reading, layout))
     return missed("probabilities.mask", guard.node, "'" + guard.mask->name + "' masks no scores", reading.probabilities.peeled);
   const bool is_alone = reading.scores.terms.size() == 1;
   const bool absorbs = term->fill <= absorbing_fill(context.facts.type(*reading.score_product.query.value));
@@ -174,7 +177,7 @@ std::optional<RowGuard> guard_of_output(const ProductSide& output, Facts& facts)
   const auto& roles = output.roles;
   if (!output.order.empty() || roles.size() < 2 || roles[roles.size() - 2] != Role::kRow) return std::nullopt;
   const Readers readers = readers_of(*output.value, facts);
-  const auto guard = row_guard(readers, *output.value, 0, facts);
+  auto guard = row_guard(readers, *output.value, 0, facts);
   if (!guard || guard->mask || others_read(readers, *guard->node, facts)) return std::nullopt;
   const MaybeShape before = facts.shape(*output.value), after = facts.shape(*guard->node->outputs[0]);
   if (!before || !after || *before != *after) return std::nullopt;

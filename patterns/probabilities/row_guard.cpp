@@ -260,8 +260,7 @@ Node* infinity_guard(const Readers& readers, const std::vector<Value*>& probabil
 
 ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, MatchContext& context) {
   FormReader forms(*guard.node, context);
-  const MaybeShape frame = context.facts.shape(*guard.node->outputs[0]);
-  const Polarised wanted = without_not(*guard.mask, guard.keeps, context.facts, frame ? *frame : Shape());
+  const Polarised wanted = without_not(*guard.mask, guard.keeps, context.facts, guard.frame);
   for (ScoreTerm& term : terms) {
     if (term.kind == ScoreTerm::Kind::kFloor) return nullptr;
     const auto fill = fill_beside(wanted, term, forms, context.facts);
@@ -270,6 +269,7 @@ ScoreTerm* masked_again(const RowGuard& guard, std::vector<ScoreTerm>& terms, Ma
     term.coefficient = 1;
     if (term.kind != ScoreTerm::Kind::kBias && term.frame != wanted.frame) return &term;  // where its own mask lies as it does
     term.value = wanted.mask;
+    if (!wanted.frame.empty()) term.frame = wanted.frame;
     term.kind = wanted.keeps ? ScoreTerm::Kind::kKeep : ScoreTerm::Kind::kDrop;
     return &term;
   }

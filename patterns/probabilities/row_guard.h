@@ -20,6 +20,7 @@ struct RowGuard {
   std::optional<RowTest> test;  ///< of rows
   Value* mask = nullptr;        ///< neither: NaN is tested for
   bool keeps = false;           ///< MASK is true for what stays as it is
+  Shape frame = {};             ///< shape of what MASK is laid over, as that lies; empty where it is not known
   bool hides_nan = false;       ///< of any origin, too: by a guard in front of it
 
   /// True if it asks each probability by itself: wherever its axes lie.

@@ -45,6 +45,7 @@ const std::vector<Equivalent>& equivalent_preconditions() {
       {"preconditions: 'scores-finite' left out", "linear_in_three_pieces", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "scores_in_two_triangles", kNoInfiniteScore},
       {"preconditions: 'scores-finite' left out", "added_mask_laid_over_probabilities", kAddedInModel},
+      {"preconditions: 'scores-finite' left out", "added_mask_over_scores_with_unit_axis", kAddedInModel},
       {"preconditions: 'scores-finite' left out", "*factor_of_added_mask", kAddedInModel},
       {"preconditions: 'scores-finite' left out", "less_largest_of_all_scores", kLeavesExpRange},
       {"preconditions: 'scores-finite' left out", "keras_softmax_with_other_mask", kNoneHidden},
